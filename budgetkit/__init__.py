@@ -1,4 +1,4 @@
-"""Split a context window among answer, instructions, history and sources.
+"""Split a context window among the answer, instructions, history and sources.
 
 Counting
     `counter`, `model`, `count_request`
@@ -28,7 +28,7 @@ with open(f"{__file__}i", encoding="utf-8") as _stub:
 
 
 def _modules(lines: str) -> dict[str, str]:
-    """Map each public name in the stub to its module."""
+    """Map each name that the stub imports to its module."""
     words = [line.split() for line in lines.splitlines() if line.startswith("from ")]
     return {name: module for _, module, _, name, *_ in words}
 
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names only, for completion."""
+    """List only the public names, for tab completion."""
     return [*__all__, "__version__"]

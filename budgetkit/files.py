@@ -1,8 +1,9 @@
 """Read the shipped files under ``data/``, and write user files safely.
 
 In a checkout or an editable install, ``data/`` is next to the package; in a wheel it is ``budgetkit/data``. Other
-modules need not know which, and files are read on first use. ``data/README.md`` describes each file and its source.
-Optional packages are also imported here, with an error that names the missing extra. User files are written atomically.
+modules need not know its place, and files are read on first use. ``data/README.md`` describes each file and its source.
+User files are written atomically. If an optional package is missing, this module words the error, which names the extra
+to install.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def read_toml(name: str) -> dict[str, Any]:
 def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
     """Read one table of a TOML file, filling in inherited fields.
 
-    A row's ``like`` names the row that supplies its missing fields.
+    The field ``like`` of a row names another row, which supplies the missing fields.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
 
 
 class Table(Mapping[str, Any]):
-    """A mapping that is loaded from a file on first use.
+    """A read-only mapping that is loaded on first use.
 
     Examples
     --------
@@ -135,6 +136,8 @@ class Table(Mapping[str, Any]):
 def extra(name: str, purpose: str) -> Iterator[None]:
     """Reraise a failed import as an error that names the missing extra.
 
+    A failed import of a module of budgetkit itself is raised unchanged.
+
     >>> with extra("lab", "a figure"):
     ...     import a_library_that_nobody_has
     Traceback (most recent call last):
@@ -151,7 +154,7 @@ Run: pip install 'budgetkit[lab]'
 
 
 def missing_extra(library: str, name: str, purpose: str) -> str:
-    """Return the error text for a missing library and its extra."""
+    """Return the error message for a missing optional library."""
     return (
         f"Missing optional dependency {library!r}, which {purpose} needs. "
         f"Run: pip install 'budgetkit[{name}]'"
@@ -160,6 +163,8 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
 
 def plain_name(name: str) -> str:
     """Return a name unchanged, or reject it if it contains a path.
+
+    The empty name, "." and ".." are rejected too, and so are names with a slash, backslash, colon or null character.
 
     >>> plain_name("../x")
     Traceback (most recent call last):
@@ -180,7 +185,11 @@ _COMPUTED = (
 
 
 def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
-    """Read rows from an SQLite file without changing it."""
+    """Read rows from an SQLite file without changing it.
+
+    A file whose tables "session", "message" or "part" are views or have computed columns is rejected, because reading
+    them may never end or may exhaust memory.
+    """
     sqlite3 = import_module("sqlite3")  # because few programs need it
     # Without a log file no program is writing, so the file needs no lock; a lock would create a file.
     is_written = path.with_name(f"{path.name}-wal").exists()

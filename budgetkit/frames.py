@@ -1,4 +1,4 @@
-"""Import pandas lazily, on the first data frame.
+"""Import pandas lazily, when the first data frame is needed.
 
 Listing sessions needs no data frame, and importing pandas takes longer than reading most sessions.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of pandas when it is first used."""
+    """Return an attribute of pandas, importing pandas on first use."""
     import pandas as pd
 
     return getattr(pd, name)

@@ -1,7 +1,8 @@
 """Messages in OpenAI's chat format, and their contents.
 
-A message keeps the dictionary that it was made from, so unknown fields are preserved. All other attributes are views of
-that dictionary: its text, tool calls, images and retrieved passages, and the parts whose tokens cannot be counted.
+A message keeps the dictionary that it was made from, so unknown fields are preserved. All other attributes are read
+from that dictionary: the text, the tool calls, the images, the retrieved passages, and the parts whose tokens cannot be
+counted.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call by the assistant."""
+    """A tool call made by the assistant."""
 
     id: str
     name: str
@@ -74,13 +75,15 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One retrieved passage."""
+    """A passage that was retrieved for a message."""
 
     raw: Mapping[str, Any]
 
     @classmethod
     def of(cls, value: object) -> Passage:
-        r"""Read a passage from a text or a dictionary.
+        r"""Create a passage from a text or a dictionary.
+
+        A dictionary holds the text under "text", "content" or "page_content".
 
         Examples
         --------
@@ -97,7 +100,10 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The passage's text as sent, below its title if it has one."""
+        """The passage as sent: its title, if any, above its text.
+
+        A title that already begins the text is not repeated.
+        """
         title = self.raw.get("title")
         text = str(self.raw["text"])
         if isinstance(title, str) and not text.startswith(title):
@@ -106,7 +112,7 @@ class Passage:
 
     @property
     def score(self) -> float | None:
-        """The retriever's relevance score, or None if unknown."""
+        """The retriever's relevance score, or None if it is not finite."""
         score: Any = self.raw.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         return float(score) if is_number and abs(score) <= sys.float_info.max else None
@@ -129,8 +135,8 @@ class Message:
     Raises
     ------
     ValueError
-        If the role is missing, the content is not a string, a list of parts or null, a part is neither a string nor an
-        object, or the tool calls are not a list of objects.
+        If the role is not a non-empty string, if the content is anything but a string, null, or a list of strings and
+        objects, or if `tool_calls` is neither null nor a list of objects.
 
     Examples
     --------
@@ -176,7 +182,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """The parts of the content, with a string as a single part."""
+        """The parts of the content; a string becomes a single text part."""
         content = self.raw.get("content")
         return tuple(
             part if isinstance(part, Mapping) else {"type": "text", "text": part}
@@ -227,7 +233,7 @@ class Message:
 
     @property
     def tool_call_id(self) -> str | None:
-        """The ID of the tool call that this result answers."""
+        """The ID of the tool call that the message answers, or None."""
         id = self.raw.get("tool_call_id")
         return id if isinstance(id, str) else None
 
@@ -268,7 +274,7 @@ class Message:
 
     @property
     def is_empty(self) -> bool:
-        """True if a message other than a tool result has no content."""
+        """True for a message without any content, except a tool result."""
         return (
             self.is_silent
             and self.role not in RESULT_ROLES
@@ -286,8 +292,8 @@ class Message:
         Parameters
         ----------
         text : str
-            The new text. It replaces all text, including a refusal, and precedes the parts without text. The origin, if
-            any, is marked as rewritten.
+            The new text. It replaces all text, including a refusal, and precedes the parts without text. If the message
+            keeps the provider's record of itself, the record is marked as rewritten.
 
         Returns
         -------
@@ -313,7 +319,7 @@ class Message:
 def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
     """Find misspelled keys in a message and its tool calls.
 
-    Their values would not be counted.
+    Values under such keys would not be counted. A tool call without a function is reported as well.
 
     Yields
     ------
@@ -341,7 +347,9 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:
-    """Return a list with a warning about empty messages, if any.
+    """Return a list with one warning if any message is empty.
+
+    The list is empty if all messages have content.
 
     Examples
     --------
@@ -370,7 +378,7 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return a tool call's arguments as text, or as JSON if parsed."""
+    """Return a tool call's arguments as text, encoding objects as JSON."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)

@@ -1,8 +1,7 @@
 """Plug-ins: counters, file formats and presets from other packages.
 
-Plug-ins are found through entry points.
-
-A package lists its plug-ins in its ``pyproject.toml``, under one of three groups::
+A package declares its plug-ins as entry points in its ``pyproject.toml``, in the group ``budgetkit.counters``,
+``budgetkit.formats`` or ``budgetkit.presets``::
 
     [project.entry-points."budgetkit.counters"]
     my-tokenizer = "my_package:count"

@@ -1,7 +1,8 @@
 """Statistical promises about the next conversation, source or project.
 
 Observed numbers describe the observed data; a promise covers the next number. If the next number comes from the same
-distribution as the n before it, it falls into each of the n + 1 gaps between them with equal probability.
+distribution as the n numbers before it, the next number falls into each of the n + 1 gaps between those n numbers with
+equal probability.
 
     next <= k-th smallest of n      with a chance of k / (n + 1); a given risk needs  n + 1 >= 1 / risk,
                                     which is 19 units for 5 % and 99 units for 1 %
@@ -12,7 +13,7 @@ distribution as the n before it, it falls into each of the n + 1 gaps between th
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
 Units must be independent of each other, so use conversations instead of messages, and sources instead of texts. If n is
-too small for a promise, :func:`lacking` returns a sentence to show instead of the number.
+too small for a promise, :func:`lacking` returns an explanation to show instead of the number.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FEWEST_FOR_A_GAIN: Final = 6
 
 
 def needed(risk: float) -> int:
-    """Return the minimum number of units that a promise needs.
+    """Return the smallest number of units that supports a promise.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Explain that there are too few units for a promise.
+    """Explain why a promise is impossible, if there are too few units.
 
     Parameters
     ----------
@@ -99,6 +100,8 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 
 def range_of(units: int, risk: float, kind: str) -> str:
     """Describe an interval as a promise or as an observed range.
+
+    The interval is an observed range if there are too few units for a promise.
 
     Parameters
     ----------
@@ -161,7 +164,7 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
     Returns
     -------
     float or None
-        One of the numbers, or None if there are too few.
+        One of the numbers, or None if there are too few numbers for a bound.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 - `amounts.py` defines `Share`, `allocation.py` the lines, and `budget.py` the budget with its allocation order.
 - `validation.py` rejects contradictory lines.
-- `errors.py` and `quoting.py` word errors and warnings for all packages; `html.py` writes their HTML and SVG.
+- `errors.py` and `quoting.py` word errors and warnings, and `html.py` builds HTML and SVG, for all packages.
 """
 
 from budgetkit.budget.allocation import Allocation, Line, Reserve, check_choice

@@ -3,8 +3,8 @@
 Terms that are easily confused:
 
 - a *cap* limits, a *floor* guarantees, and a *weight* divides;
-- in a full window the section of higher *importance* keeps its tokens, and a *required* section is never cut for
-  other sections; the order of the allocations is the order of the prompt;
+- in a full window, sections of the lowest *importance* are cut first, and a *required* section is never cut in favour
+  of other sections; the order of the allocations is the order of the prompt;
 - *overflow* applies to a section that exceeds its own cap, *when_full* to one that does not fit in the window.
 """
 
@@ -37,8 +37,9 @@ class Reserve:
     size : int or Share
         Size of the reserve, in tokens or as a share of the window.
     serves : str, optional
-        Purpose of the reserve. "output" marks the reserve for the answer, whose size is 0 in a window that excludes the
-        answer (`Budget.kind` "input" or "usable"). A section's name reserves the tokens for that section alone.
+        Purpose of the reserve. "output" marks the reserve for the answer, which is subtracted only from a window that
+        holds both prompt and answer (`Budget.kind` "shared"). A section's name reserves the tokens for that section
+        alone.
 
     Examples
     --------
@@ -70,29 +71,30 @@ class Allocation:
     section : str
         Name of the section, such as "system" or "history".
     cap : int or Share, optional
-        Maximum size, in tokens or as a share of the window. 0 switches the section off; without a cap it draws on the
-        shared pool.
+        Maximum size, in tokens or as a share of the window. A cap of 0 switches the section off; a section without a
+        cap draws on the shared pool.
     floor : int or Share, default 0
-        Guaranteed size: this much of its demand is kept free while earlier sections are allocated. Whole items are kept
-        until they reach the floor.
+        Guaranteed size. While other sections are allocated, tokens up to the floor, or up to the section's demand if
+        that is lower, are kept free for the section. If the section keeps whole items, it keeps items until their sum
+        reaches the floor.
     weight : int, default 0
         Weight among the sections still to be allocated, at most 65,536. A weighted section may take its proportional
         part of the remaining tokens, and a section of weight 0 may take all of them.
     importance : int, default 5
-        Sections of higher importance are allocated first and so keep their tokens.
+        Sections are allocated from the highest importance to the lowest, so important sections keep their tokens.
     required : bool, default False
-        If true, the section is allocated first and is never cut to fit in a full window. If it keeps whole items in
-        order, it is never cut, even above its cap; otherwise its first item is kept.
+        If true, the section is allocated first and is never cut because the window is full. A required section that
+        keeps whole items in order may even exceed its cap; any other required section keeps at least its first item.
     overflow : {"truncate", "drop"}
         Treatment of a section that exceeds its cap: cut it to the cap, or drop it entirely.
     when_full : {"truncate", "drop"}
         Treatment of a section that does not fit in the window.
     keep : {"first", "newest", "best"}
-        Items to keep: the most important ones, and among equals the first, the newest, or those with the best score. If
-        items compete for the pool (an order ending in "by item"), the first section without a cap in allocation order
-        decides for all sections, and the default "first" ranks by score.
+        Items to keep: the most important items and, among equally important items, the first, the newest, or those with
+        the best score. If items compete for the pool (the budget's order ends in "by item"), the value of the first
+        section without a cap, in allocation order, applies to all sections, and "first" ranks items by score.
     fill : {"prefix", "skip", "knapsack"}
-        Filling rule: stop at the first item that does not fit, skip it, or maximise the total score.
+        Filling rule: stop at the first item that does not fit, skip items that do not fit, or maximise the total score.
     granularity : {"item", "line", "token"}
         Treatment of the first item that does not fit: drop it, or cut it at a line or token.
     limit_items : int, optional
@@ -191,7 +193,7 @@ class Line:
     amount : int, Share or None
         The requested size, or None for a section without a cap.
     tokens : int or None
-        Size of the line in this window, in tokens.
+        Size of the line in this window, in tokens, or None for a section without a cap.
 
     Examples
     --------
@@ -258,7 +260,11 @@ LineT = TypeVar("LineT", Reserve, Allocation)
 
 
 def line_with(line: LineT, what: str, value: object) -> LineT:
-    """Change fields of a line, or replace the whole line."""
+    """Return a line with changed fields, or the line that replaces it.
+
+    A mapping gives new values by field, a reserve or an allocation replaces the line, and any other value is the new
+    value of the field `what`.
+    """
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}

@@ -1,12 +1,12 @@
 """Amounts: whole numbers of tokens, or clamped shares of the window.
 
-Ratios become tokens only through a share, and only this module rounds::
+A ratio becomes tokens only through a share, and only this module rounds::
 
     Share(r, low, high).of(W) = max(low, min(high, floor(r * W)))
 
 Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. With "largest_remainder",
-the parts returned by `sizes` add up exactly unless `at_least` or `at_most` clamps a share: limits take precedence over
-the sum.
+the shares that `sizes` converts add up to their exact sum, rounded down, unless `at_least` or `at_most` clamps one of
+the shares: limits take precedence over the sum.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_tokens(what: str, value: object, least: int = 0) -> int:
-    """Check that a number of tokens is whole and within limits.
+    """Return a number of tokens as int, rejecting invalid numbers.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Share:
 
     Examples
     --------
-    The memory engine's answer reserve: 15 %, at least 500 and at most 4,096 tokens.
+    The memory engine reserves 15 % of the window for the answer, but at least 500 and at most 4,096 tokens.
 
     >>> Share(.15, 500, 4096).of(128_000), Share(.15, 500, 4096).of(2_000)
     (4096, 500)
@@ -117,7 +117,7 @@ class Share:
         return ceil(1 / self._exact)
 
     def of(self, window: int, rounding: Rounding = "floor") -> int:
-        """Return the number of tokens that the share takes of a window.
+        """Return the share of a window, in tokens.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ Amount = int | Share
 
 
 def amount_of(what: str, value: Amount | float) -> Amount:
-    """Convert a value to an amount, and a float to a share.
+    """Convert a value to an amount; a float becomes a share.
 
     Examples
     --------
@@ -209,7 +209,9 @@ def tokens_of(amount: Amount, base: int) -> int:
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
-    """Convert several amounts to tokens, rounding them together.
+    """Convert several amounts to tokens.
+
+    With "largest_remainder", the shares are rounded together, so that they add up.
 
     Examples
     --------

@@ -3,9 +3,9 @@
     usable      = window - reserves
     shared_pool = usable - caps
 
-Four systems do the same subtraction under different names: the remainder is for the history, for memory, or for all
-sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the sliders call,
-returns a changed copy.
+Different systems do the same subtraction for different purposes: the remaining tokens are for the history, for memory,
+or for all sections without a cap. A `Budget` holds numbers and no text. It is immutable: `Budget.assign`, which the
+sliders call, returns a changed copy.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ T = TypeVar("T")
 class once(cached_property[T]):  # noqa: N801  # lower case, as cached_property is
     """A `functools.cached_property` without the lock of Python 3.11.
 
-    The lock takes most of the time of a call.
-
-    Two threads may compute a value at the same time, so use it only for deterministic values.
+    The lock takes most of the time of a call. Without the lock, two threads may compute a value at the same time, so
+    use this class only for deterministic values.
 
     Examples
     --------
@@ -81,10 +80,10 @@ class Budget:
         Content of the window: prompt and answer ("shared"), the prompt alone ("input"), or the prompt in a window that
         already excludes the answer ("usable"). The output reserve is subtracted only from a shared window.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        Allocation order after the required sections, and the limit of sections without a cap; see
-        `budgetkit.budget.allocation`.
+        Order in which sections are allocated after the required sections, and rule that limits sections without a cap;
+        see `ORDERS` in `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
-        Result if reserves and caps exceed the window: an error, 0, or a negative number.
+        Remaining tokens if reserves and caps exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
         Treatment of a section without an allocation: an error, or a draw on the shared pool.
     rounding : {"floor", "nearest", "largest_remainder"}
@@ -94,18 +93,18 @@ class Budget:
     constrained_below : int, optional
         Size below which the remainder counts as constrained, in tokens.
     roles : mapping of str to str
-        Section of each message role.
+        The section that each message role belongs to.
     name : str
         Name of the budget's preset.
     max_output : int, optional
-        Longest answer of the model, in tokens. A larger reserve causes a warning. This field is ignored when budgets
-        are compared.
+        Longest answer of the model, in tokens. A larger reserve for the answer than that causes a warning. This field
+        is ignored when budgets are compared.
 
     Raises
     ------
     ValueError
-        If two lines share a name or a floor exceeds its cap; with ``deficit="raise"``, also if the reserves leave
-        nothing, the caps do not fit, or a section's share comes to 0 tokens.
+        If two lines share a name, or a floor exceeds its cap. With ``deficit="raise"``, also if the reserves fill the
+        window, the caps do not fit beside them, or a section's share comes to 0 tokens.
 
     Examples
     --------
@@ -149,18 +148,21 @@ class Budget:
 
     @once
     def sizes(self) -> dict[str, int]:
-        """Size of each reserve in tokens, by name, subtracted or not."""
+        """Size of each reserve in tokens, by name.
+
+        Reserves that are not subtracted from the window are included.
+        """
         return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
 
     @once
     def _tokens(self) -> tuple[int, ...]:
-        """Reserves and caps in tokens, rounded together so that shares add up."""
+        """The reserves in tokens, followed by the caps, rounded together."""
         caps = [a.cap for a in self.allocations if a.cap is not None]
         return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 
     @once
     def caps(self) -> dict[str, int | None]:
-        """Cap of each section in tokens, or None if it has none."""
+        """Cap of each section in tokens, or None for an uncapped section."""
         tokens = iter(self._tokens[len(self.reserves) :])
         return {a.section: None if a.cap is None else next(tokens) for a in self.allocations}
 
@@ -176,7 +178,7 @@ class Budget:
 
     @once
     def held(self) -> dict[str, int]:
-        """Tokens reserved for single sections, by section."""
+        """Tokens that reserves set aside for single sections, by section."""
         sizes: dict[str, int] = {}
         for reserve in (
             other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
@@ -194,24 +196,30 @@ class Budget:
 
     @once
     def capped(self) -> int:
-        """Sum of all caps beyond their sections' own reserves, in tokens."""
+        """Sum of all caps, in tokens, without the sections' own reserves."""
         return sum(
             max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
         )
 
     @property
     def unclaimed(self) -> int:
-        """Window minus reserves and caps, in tokens, which may be negative."""
+        """Window minus reserves and caps, in tokens; it may be negative."""
         return self.window - self.reserved - self.capped
 
     @property
     def usable(self) -> int:
-        """Window minus reserves, in tokens, at least 0 if clamped."""
+        """Window minus reserves, in tokens.
+
+        If the reserves exceed the window, the result is negative, or 0 with ``deficit="clamp"``.
+        """
         return self._shown(self.window - self.reserved)
 
     @property
     def shared_pool(self) -> int:
-        """Usable window minus caps, in tokens, at least 0 if clamped."""
+        """Usable window minus caps, in tokens.
+
+        If reserves and caps exceed the window, the result is negative, or 0 with ``deficit="clamp"``.
+        """
         return self._shown(self.unclaimed)
 
     def _shown(self, tokens: int) -> int:
@@ -223,8 +231,8 @@ class Budget:
     def pool(self) -> Pool:
         """Rule by which sections without a cap draw on the shared pool.
 
-        "open": each may take all remaining tokens; "together": they share the pool; "each": each may take the whole
-        pool.
+        "open": each section may take all remaining tokens. "together": the sections share the pool. "each": each
+        section may take as much as the whole pool.
         """
         return ORDERS[self.order][1]
 
@@ -261,7 +269,7 @@ class Budget:
         Parameters
         ----------
         section : str
-            Name of a section. A section without an allocation draws on the shared pool.
+            Name of a section. With ``undeclared="pool"``, the section needs no allocation.
 
         Returns
         -------
@@ -302,8 +310,9 @@ class Budget:
         Parameters
         ----------
         **lines
-            New values by name: ``window``, a reserve (its size) or a section (its cap). A value is an amount, which may
-            be a part of the window from 0.0 to 1.0; a `Reserve` or `Allocation`; or a mapping of fields to change.
+            New values by name. ``window`` sets the window, the name of a reserve its size, and the name of a section
+            its cap. A value is an amount (a float from 0.0 to 1.0 is a share of the window), a `Reserve` or
+            `Allocation`, or a mapping of fields to change.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Messages of the common errors: the problem, then the fix.
+"""Messages of common errors: the problem, then the fix.
 
-The functions return the text, and the caller chooses the exception; only `check_html` raises.
+The functions return a text, and the caller chooses the exception. Only `check_html` raises one itself.
 """
 
 from __future__ import annotations

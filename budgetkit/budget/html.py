@@ -1,9 +1,8 @@
 """HTML and SVG elements, with all text escaped.
 
-All HTML is built with :func:`element` (``tests/core/test_outlet.py`` checks that). It escapes texts and attributes,
-removes lone surrogates and control characters, and writes dollar signs as entities; a :class:`Markup` is inserted
-unchanged. :func:`notebook_div` also keeps MathJax away from notebook output, so that a section named ``$x$`` is shown
-as such.
+All HTML is built with :func:`element` (``tests/core/test_outlet.py`` checks that). That function escapes texts and
+attributes, and writes dollar signs as entities; a :class:`Markup` is inserted unchanged. :func:`notebook_div` also
+keeps MathJax away from notebook output, so that a section named ``$x$`` is shown as such.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _OTHERS = (
 
 
 def colour(name: str) -> str:
-    """Return the colour of a line, the shared pool or the window.
+    """Return the colour of a section, reserve, pool or window.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def colour(name: str) -> str:
     Returns
     -------
     str
-        ``"#rrggbb"``, always the same for a name.
+        A colour such as ``"#CC79A7"``, always the same for the same name.
 
     Examples
     --------
@@ -148,7 +147,7 @@ NOTHING: Final = Markup()
 
 
 def safe(text: object) -> str:
-    r"""Replace the characters that XML does not allow.
+    r"""Replace each character that XML does not allow with U+FFFD.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def shortened_markup(text: object) -> Markup:
 
 
 def short_text(text: object) -> str:
-    """Shorten a long text before it is escaped."""
+    """Shorten a long text for display."""
     whole = str(text)
     if len(whole) <= _LONGEST:
         return whole
@@ -294,7 +293,7 @@ def block(
 
 
 def html_table(rows: Sequence[Sequence[object]], **attributes: object) -> Markup:
-    """Return a table with a header row and right-aligned whole numbers.
+    """Return an HTML table with a header row and right-aligned integers.
 
     Examples
     --------

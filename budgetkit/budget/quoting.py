@@ -1,7 +1,7 @@
 """Quote user values in error messages, on a single line.
 
-A value may be a million characters long, or expand from a few hundred bytes to gigabytes (YAML aliases). So it is never
-written out in full and cut afterwards; only the visible part is written.
+A value may be a million characters long, or expand from a few hundred bytes to gigabytes (YAML aliases). A value is
+therefore never written out in full and cut afterwards; only the visible part is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALIKE = 0.8  # similarity at which one name counts as a misspelling of another
 
 
 class _Short(Repr):
-    """Python's short repr, extended to any mapping and very large numbers."""
+    """`reprlib.Repr`, extended to all mappings and to very large integers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def brief(value: object) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Shorten a text to one line, without quotes.
+    r"""Convert a text to one short line, without quotes.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def one_line(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Replace terminal control characters, except line feeds.
+    r"""Replace unprintable characters, such as terminal controls, except line feeds.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def terminal_line(text: str) -> str:
 
 
 def quoted(names: Iterable[object], most: int = _NAMES, form: Callable[..., str] = brief) -> str:
-    """Return quoted names, separated by commas, and how many are left out.
+    """List quoted names, separated by commas, and count those left out.
 
     Examples
     --------
@@ -133,7 +133,7 @@ _BETWEEN = {"budgetkit", "contextlib", "functools", "pydantic"}
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the user's own line of code.
 
-    Python 3.12 offers ``skip_file_prefixes`` for this; budgetkit also supports 3.11.
+    Python 3.12 offers ``skip_file_prefixes`` for this purpose, but budgetkit also supports 3.11.
     """
     level = 2
     frame = sys._getframe(1)

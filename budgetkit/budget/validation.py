@@ -3,7 +3,8 @@
     floor <= cap        of each section
     reserves < window,  reserves + caps <= window,  and no share of the window is 0 tokens
 
-A budget checks itself on creation, so an inconsistent budget cannot exist.
+A budget checks itself on creation, so an inconsistent budget cannot exist. The conditions in the second line apply only
+with ``deficit="raise"``.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ def check_window(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Return a warning if items were made with other roles, otherwise "".
+    """Return a warning about items whose roles differ from the budget's.
+
+    The warning is "" if the roles agree.
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
     "The items were made with other roles: 'user' goes to 'history', but to 'conversation' in this budget"
@@ -133,7 +136,7 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
 
 
 def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupError:
-    """Return the error for sections without an allocation.
+    """Return the error for the first section without an allocation.
 
     Examples
     --------

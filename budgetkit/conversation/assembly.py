@@ -28,7 +28,7 @@ class Wording:
     title : str
         The heading.
     near : str
-        The mark for a section near its limit.
+        The note on a section near its limit.
     thousands : str
         The thousands separator, such as ",", or "" for none.
 
@@ -57,8 +57,8 @@ def messages(
     """Return the messages of a plan, in the order of the sections.
 
     Messages keep the order of the conversation: all user, assistant and tool messages are together at the place of the
-    first of their sections, so that a tool result stays with its call. The last user message, with those that follow
-    it, is at the place of its own section. Tool schemas are not messages; see `tools`.
+    first of their sections, so that a tool result stays with its call. The last user message, with the messages that
+    follow it, is at the place of its own section. Tool schemas are not messages; see `tools`.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def messages(
     context_role : str, default "system"
         Role under which texts and retrieved passages are sent, since chat formats have no role for them.
     question_last : bool, default False
-        If true, the last user message, with those that follow it, is at the end regardless of its section.
+        If true, the last user message, with the messages that follow it, is at the end regardless of its section.
     as_one : mapping or iterable of str, optional
         Sections whose passages are joined in one message: names, or a mapping from names to a `Listing` or a title. A
-        plan from `budgetkit.build` with the same `as_one` counts them as one message. Any other plan counts one message
-        per passage.
+        plan from `budgetkit.build` with the same `as_one` counts the joined passages as one message. Any other plan
+        counts one message per passage.
 
     Returns
     -------
@@ -184,9 +184,9 @@ def describe(
 ) -> str:
     """Write a description of a plan for the model.
 
-    The line below the title compares the total with the whole window. A section above 90 % of its cap, or of its limit
-    if it has no cap, is marked. The total includes this text, counted as a separate system message, and is never too
-    low.
+    The line below the title compares the tokens in use with the whole window. A section above 90 % of its cap, or of
+    its limit if it has no cap, is marked. The tokens in use include the description itself, counted as a separate
+    system message, and are never understated.
 
     Parameters
     ----------
@@ -195,7 +195,8 @@ def describe(
     counter : callable or str
         Function that counts the tokens in a text, or the name of a counter.
     framing : Framing, optional
-        Framing of the message; default: OpenAI's. Use ``FRAMINGS["text"]`` for a text appended to another message.
+        Framing of the message. Default: OpenAI's framing. Use ``FRAMINGS["text"]`` for a text appended to another
+        message.
     wording : Wording
         Wording of the text: `BUDGETKIT`, or `PLAN_195` for prompts that refer to the wording of that document.
 
@@ -206,7 +207,8 @@ def describe(
 
     Notes
     -----
-    After Plan #195, "Budget Visibility" (document 003), which shows 3,200 of 4,000 as 80 %.
+    The description follows "Budget Visibility" in Plan #195 (document 003), where 3,200 of 4,000 tokens are shown as 80
+    %.
 
     Examples
     --------

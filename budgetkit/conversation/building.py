@@ -1,7 +1,8 @@
 """build(): make all messages of a request in one call.
 
-Like Octopus' manager for every turn and anchor's pipeline for every query, it counts each section, prunes the history
-to the tokens that the other sections leave, keeps the best passages, cuts texts where allowed, and orders the messages.
+`build` counts each section, prunes the history to the tokens that the other sections leave, keeps the best passages,
+cuts texts where allowed, and orders the messages. Octopus' manager does the same for every turn, and anchor's pipeline
+for every query.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def build(
         Function that counts the tokens in a text, or the name of a counter or model; default: the counter of `model`,
         or o200k_base.
     policy : Policy or str, optional
-        The pruning policy of the history; default: the `keep` of its section.
+        The pruning policy of the history. Default: none, so the `keep` of the history's section decides.
     context_role : str, default "system"
         Role under which retrieved texts are sent, since chat formats have no role for them.
     framing : Framing, optional
@@ -104,12 +105,12 @@ def build(
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the model's window.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format of the sent messages; default: that of the input.
+        The provider's format of the sent messages. Default: the format of the input.
     start_on : {"user", "any"}, default "user"
-        Role of the first conversation message in the request. With "user", messages before the first user
-        message that fits are omitted from the request and the plan, with a warning.
+        Role of the first conversation message in the request. With "user", messages before the first user message that
+        fits are omitted from the request and the plan, with a warning.
     as_one : mapping or iterable of str, optional
         Sections whose passages are joined in one message, as in Octopus: names, or a mapping from names to a title or a
         :class:`budgetkit.conversation.reading.Listing`. The plan counts the joint message.
@@ -120,14 +121,14 @@ def build(
         :func:`budgetkit.conversation.assembly.describe`.
     **sections
         Content by section: a text, a message, a passage (an object with text, content or page_content, a LangChain
-        Document, an Item), a pair of one of these and its score, or a list of them; None for an empty section. Texts
-        for the roles system and procedure become system messages. Pass the question by the name of its section, or as
-        ``question=``, ``query=``, ``user=`` or ``current=``; it becomes the last user message.
+        Document, an Item), a pair of any of these and a score, or a list of such values. None stands for an empty
+        section. Texts for the roles system and procedure become system messages. Pass the question by the name of its
+        section, or as ``question=``, ``query=``, ``user=`` or ``current=``. The question becomes the last user message.
 
     Returns
     -------
     Built
-        The messages and the plan. An item that is too large is cut if its section allows it.
+        The messages and the plan. An item that is too large is cut if the section allows cutting.
 
     Raises
     ------
@@ -273,8 +274,8 @@ def build(
 def _before_user(plan: Plan) -> set[int]:
     """Return the positions of messages before the first kept user message.
 
-    The result is empty if no kept message precedes that user message. Otherwise dropped messages before it are
-    included, so that they are not planned again.
+    The result is empty if no kept message precedes that user message, or if no user message is kept. Otherwise, dropped
+    messages before that user message are included, so that they are not planned again.
     """
     early: set[int] = set()
     begins_with_another = False

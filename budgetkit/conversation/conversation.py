@@ -8,14 +8,15 @@ one request at a time, so a policy has the same effect on a running conversation
                        Engine.next       the budget limits the history, the policy cuts it, and the rest is planned
                     -> Request           messages, plan, and the messages removed for this request
 
-An example with a window of 20 tokens and one token per letter; the system message "sss" is always sent:
+In this example the window has 20 tokens, each letter is one token, and the system message "sss" is always sent:
 
     turn    messages so far                    history may hold    request
     1       qqqqq                              12                  sss qqqqq                  8 tokens
     2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq dropped
     3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa dropped
 
-(with ``start_on="any"``; otherwise "aaaaaaa" is already dropped in turn 2, since requests start with a user message)
+The example uses ``start_on="any"``. With "user", "aaaaaaa" is already dropped in turn 2, since requests then start with
+a user message.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Conversation:
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the model's window.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`); they are counted and returned with every
         request.
@@ -95,20 +96,21 @@ class Conversation:
         If true, the last message of a request tells the model how its window is used; see
         :func:`budgetkit.conversation.assembly.describe`.
     shorten : bool, default True
-        If true, shorten tool results that are too large for the window.
+        If true, shorten tool results and drop passages that do not fit in their section or in the window.
     roles, framing, section
         As in :func:`budgetkit.replay`.
     overrun : {"warn", "raise", "tell"}
-        Action when nothing more may be dropped and the window still overflows: warn, raise an error, or only record it
-        in
-        the request. With "warn", a budget with ``deficit="raise"`` raises an error.
+        Action when nothing more may be dropped and the window still overflows: warn, raise an error, or only record the
+        overflow in the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
-        Role of the first message after the system messages; a summary at that place gets this role. The formats of
-        Anthropic, Converse and Gemini always start with the user, as their providers require.
+        Role of the first message after the system messages. A summary at that place has the role "user" or, with "any",
+        "assistant". In the formats of Anthropic, Converse and Gemini, requests always start with a user message, as the
+        providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
-        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if they have no
-        provider's format or several. Set it if you make the first request before the first answer.
+        The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if the messages
+        have no provider's format, or several formats. Set the format if you make the first request before the first
+        answer.
 
     Notes
     -----
@@ -181,8 +183,8 @@ class Conversation:
         Parameters
         ----------
         *messages
-            Dictionaries in any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects; or lists
-            of them.
+            Dictionaries in any format that :func:`budgetkit.load_trace` reads, Messages, an SDK's objects, or lists of
+            such values.
 
         Raises
         ------
@@ -212,13 +214,13 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and its
-            conflict is "raise". A repeated call raises the same error.
+            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and the
+            floor's conflict is "raise". A repeated call raises the same error.
         TypeError
             If an ``async`` function writes the summaries; await :meth:`arequest` instead.
         RuntimeError
-            If a request of this conversation is in progress in the same thread, or the function that writes its summary
-            calls this method, even through ``asyncio.to_thread``.
+            If a request of this conversation is in progress in the same thread, or if the function that writes the
+            conversation's summary calls this method, even through ``asyncio.to_thread``.
         """
         if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
@@ -270,8 +272,8 @@ class Conversation:
     def to_json(self) -> str:
         """Return the conversation as JSON, as it is between two requests.
 
-        This method never waits for a summary. While a request waits for one, the conversation before that request is
-        returned, with all messages added since.
+        This method never waits for a summary. While a request waits for a summary, the conversation before that request
+        is returned, with all messages added since.
 
         Returns
         -------
@@ -328,8 +330,8 @@ class Conversation:
         text : str
             JSON from :meth:`to_json`.
         policy, counter, **more
-            Same as for a new conversation; the saved values are the defaults. Functions that count, rank or
-            write summaries must be passed again.
+            The arguments of a new conversation. The saved values are the defaults. Functions that count, rank or write
+            summaries must be passed again.
 
         Returns
         -------
@@ -340,12 +342,12 @@ class Conversation:
         ------
         ValueError
             If the text is not a saved conversation, a function is missing, or the given counter counts differently from
-            the saved one.
+            the saved counter.
 
         Warns
         -----
         UserWarning
-            If a given policy, budget or other setting differs from the saved one; the given one is used.
+            If a given policy, budget or other setting differs from the saved value. The given value is used.
 
         Examples
         --------

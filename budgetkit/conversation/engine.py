@@ -2,10 +2,12 @@
 
 :class:`Conversation` controls access by threads and tasks. A request takes five steps: compute the demand of every
 section, compute the limit of the history, apply the policy's cuts, shorten new messages, and plan, cutting texts that
-do not fit. The whole request is then counted as its provider bills it; if it is too large, the steps are repeated.
+do not fit. The whole request is then counted as its provider bills it. If the request is too large, the steps are
+repeated.
 
-An example with a window of 40 tokens, 10 of them reserved, and one token per letter; the policy writes the summary "S".
-After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and assistant in turn), the user asks "tttt":
+In this example the window has 40 tokens, 10 of which are reserved, each letter is one token, and the policy writes the
+summary "S". After "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr" and "bbbbbbbbb" (user and assistant in turn), the user
+asks "tttt":
 
     demand          system 3, history 27, current 4             34 tokens, of which 30 fit
     limit           23 for the history: 30 minus system and current
@@ -80,7 +82,7 @@ class Engine:
 
     @property
     def form_sent(self) -> str:
-        """The provider's format for requests."""
+        """The provider's format in which requests are sent."""
         return self.rules.form or self.tally.form
 
     @property
@@ -89,7 +91,7 @@ class Engine:
         return self.rules.first_speaker(self.form_sent)
 
     def next(self) -> RequestSteps:
-        """Yield the messages for each summary, and return the next request."""
+        """Yield the messages to summarise, and return the next request."""
         history = self.tally.history
         with unchanged_on_error(self, self.tally, history, history.slots):
             return (yield from self._steps())
@@ -301,9 +303,9 @@ class Engine:
         return plan
 
     def _count(self, entries: list[TallyEntry]) -> int:
-        """Count the tokens of a request with these messages.
+        """Count the tokens of a request that consists of the given messages.
 
-        In a chat of plain texts, this is the sum of the sections' demands.
+        In a chat of plain texts, the result is the sum of the sections' demands.
         """
         tally = self.tally
         framing = self.rules.framing
@@ -418,7 +420,7 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
 
 
 def _passage(passage: TallyPassage, turn: int) -> TallyEntry:
-    """Convert a passage to a message whose stamp differs in each turn."""
+    """Convert a passage to a message that counts as changed every turn."""
     message = Message({"role": "system", "content": passage.message.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
     return TallyEntry(message=message, tokens=passage.tokens, past="", present="", stamp=stamp)
@@ -427,7 +429,8 @@ def _passage(passage: TallyPassage, turn: int) -> TallyEntry:
 def _missing(plan: Plan) -> int:
     """Return the tokens by which a request exceeds the window.
 
-    A section is sent whole even if the plan cuts its demand, so the cut tokens count as well.
+    A section is sent whole even if the plan cuts its demand, so the cut tokens count as well. The number is 0 or
+    negative if the request fits.
     """
     return sum(grant.cut for grant in plan.grants) - plan.free
 

@@ -1,6 +1,6 @@
 """Messages in any format, the tokens left for memory, and joined passages.
 
-A provider's message keeps its origin (:mod:`budgetkit.requests.reading.forms`), so that it is sent unchanged.
+A provider's message keeps its original record (:mod:`budgetkit.requests.reading.forms`), so that it is sent unchanged.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ def check_sendable(messages: Iterable[Message]) -> None:
 
 
 def is_plain(value: Any) -> bool:
-    """Return True if a message is in OpenAI's own format."""
+    """Return True if a message is in OpenAI's own format.
+
+    A `Message` counts as being in that format.
+    """
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)
     content = value.get("content")
@@ -117,7 +120,7 @@ def _is_item(value: Any) -> bool:
 
 
 def provider_form(value: Any) -> Form | None:
-    """Return a message's provider format, or None if it has none."""
+    """Return the provider's format of a message, or None."""
     return next((form for form, _ in _entries(value) if form not in ("plain", "other")), None)
 
 
@@ -169,7 +172,10 @@ def _provider_records(value: Any) -> list[Any]:
 
 
 def _dumped(value: Any) -> Any:
-    """Convert an SDK's object to JSON data, with bytes as text."""
+    """Convert an SDK's object to JSON data, with bytes as text.
+
+    Any other value is returned unchanged.
+    """
     write = getattr(value, "model_dump", None)
     if isinstance(value, Mapping | type) or not callable(write):
         return value
@@ -180,7 +186,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _record(value: Any) -> Data:
-    """Return a record in the form accepted by requests."""
+    """Return a record without the fields that requests do not accept."""
     raw = dict(value.raw if isinstance(value, Message) else value)
     if raw.get("type") == "message" and "stop_reason" in raw:
         return {"role": raw["role"], "content": raw["content"]}
@@ -243,7 +249,7 @@ def memory_tokens(
 
     Notes
     -----
-    Formula, framing and fields: memory engine, milestone 3.5.2 (document 001).
+    Formula, framing and fields are those of the memory engine's milestone 3.5.2 (document 001).
 
     Examples
     --------
@@ -278,7 +284,7 @@ class Listing:
     title : str
         The first line; default: none.
     entry : str, default "{text}"
-        Template for each passage; "{number}" is its position, counting from 1.
+        Template for each passage; "{number}" is the passage's position, counting from 1.
     between : str, default "\n\n"
         The separator between two entries, and after the title.
 
@@ -410,10 +416,11 @@ def plan_with_listings(
 ) -> Plan:
     """Plan items whose sections may be sent as one message each.
 
-    The surplus of a section is added to its best kept passage. The kept passages depend on the surplus, so planning is
-    repeated until nothing changes. For example, the best passage (300 tokens) may no longer fit with a surplus of 12;
-    then the surplus is also added to the second-best passage. Neither a surplus nor the number of passages with a
-    surplus ever decreases, so the loop terminates and the plan never understates the request.
+    The surplus of a section (the tokens of its joint message beyond the texts) is added to the section's best kept
+    passage. The kept passages depend on the surplus, so planning is repeated until nothing changes. For example, the
+    best passage (300 tokens) may no longer fit with a surplus of 12; then the surplus is also added to the second-best
+    passage. Neither a surplus nor the number of passages with a surplus ever decreases, so the loop terminates and the
+    plan never understates the request.
     """
     if not sections:
         return planned(items, cut)

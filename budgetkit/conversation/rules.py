@@ -40,7 +40,7 @@ class RequestRules:
     tell : bool
         True if the request ends with a text about the budget.
     shorten : bool
-        True if tool results may be shortened, and passages dropped, when they do not fit.
+        True if tool results that do not fit may be shortened, and passages dropped.
 
     The other attributes are those of :class:`budgetkit.Conversation`.
     """
@@ -66,7 +66,7 @@ class RequestRules:
         section: str | None = None,
         **options: Any,
     ) -> RequestRules:
-        """Complete the settings from a budget and its defaults."""
+        """Return the settings for a setup, with defaults filled in."""
         if policy is None:
             policy = setup.policy or OldestFirst()
         if roles is None:
@@ -94,11 +94,14 @@ class RequestRules:
                 self.shortened(empty, stage.most)
 
     def first_speaker(self, form: str | None) -> StartOn:
-        """Return the role that must start a request in a provider's format."""
+        """Return the role that must start a request, or "any"."""
         return "user" if form in USER_FIRST else self.start_on
 
     def writer(self, summarise: Write | None = None) -> Write:
-        """Return the given function that writes summaries, or the policy's own."""
+        """Return the function that writes summaries, by default the policy's.
+
+        A policy that summarises but has no function is an error.
+        """
         stages = self.policy.stages
         if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):
             raise ValueError(

@@ -4,11 +4,12 @@ Only new messages are counted.
 
     demand(section) = tokens of earlier turns + tokens of this turn
 
-This follows the rules of :class:`budgetkit.trace.Tally` for sections, turns and priming. A tool call waits for all its
-results, and a result for its call; passages last for one turn.
+The tokens of the priming, the passages and the tool schemas are added to the demand of their sections. The module
+follows the rules of :class:`budgetkit.trace.Tally` for sections, turns and priming. A tool call waits for all its
+results, and a result waits for its call. Passages last for one turn.
 
-An example with a window of 20 tokens and one token per letter, after "sss" (system), "qqqqq" (user), "aaaaaaa"
-(assistant) and "rrrrrr" (user), just before and after the second request:
+In this example the window has 20 tokens, and each letter is one token. The messages are "sss" (system), "qqqqq" (user),
+"aaaaaaa" (assistant) and "rrrrrr" (user). The state is shown just before and after the second request:
 
     slot                0    1        2          3
     entries             sss  qqqqq    aaaaaaa    rrrrrr
@@ -18,7 +19,8 @@ An example with a window of 20 tokens and one token per letter, after "sss" (sys
     after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the other sections leave
 
-The pinned part of the history section, which policies cannot change, is its demand less the entered messages.
+The pinned part of the history section, which policies cannot change, is the section's demand less the tokens of the
+messages that have entered the history.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _WAITS = 8  # turns after which a call without a result is discarded
 def unchanged_on_error(*objects: object) -> Iterator[None]:
     """Restore the objects' fields when the block raises an error.
 
-    Their lists, dictionaries and sets are copied one level deep.
+    Lists, dictionaries and sets in the fields are copied one level deep.
     """
     before = [
         {
@@ -90,7 +92,7 @@ class TallyEntry:
 
 
 class TallyPassage(NamedTuple):
-    """A passage retrieved for this turn."""
+    """A passage retrieved for the current turn."""
 
     section: str
     tokens: Whole
@@ -215,7 +217,7 @@ class RunningTally(TallyState):
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
         """Return a demand adjusted to the tokens of the whole request.
 
-        Extra tokens are added to the history; a saving is subtracted from the largest section.
+        Extra tokens are added to the history. Saved tokens are subtracted from the largest section.
         """
         section = self.rules.section
         if self.surplus < 0:
@@ -223,14 +225,14 @@ class RunningTally(TallyState):
         return demand + Counter({section: self.surplus})
 
     def section_of(self, slot: int) -> str:
-        """Return the section that counts a message in this request."""
+        """Return the section that counts a message in the next request."""
         entry = self.entries[slot]
         if slot in self.this_turn:
             return entry.present
         return entry.past
 
     def entering(self) -> list[int]:
-        """List the slots of messages that enter the history in this request."""
+        """List the slots of messages that enter the history next."""
         section = self.rules.section
         return sorted(
             slot
@@ -252,7 +254,7 @@ class RunningTally(TallyState):
         slots.tokens[slot] = self.rules.policy.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
-        """Replace a message with a shorter one, and update all sums."""
+        """Replace a message with a shorter message, and update all sums."""
         entry = self.entries[slot]
         less = entry.tokens - tokens
         if slot in self.not_entered or entry.past != self.rules.section:
@@ -267,7 +269,7 @@ class RunningTally(TallyState):
         self.restamp(slot, message, tokens)
 
     def restamp(self, slot: int, message: Message, tokens: int) -> None:
-        """Replace a message and give it a new stamp."""
+        """Replace a message, and mark it as changed with a new stamp."""
         entry = self.entries[slot]
         self.stamps += 1
         self.entries[slot] = replace(entry, message=message, tokens=tokens, stamp=self.stamps)
@@ -335,7 +337,7 @@ class RunningTally(TallyState):
 
     @property
     def form(self) -> str:
-        """The default format for sending: the messages' own, or chat."""
+        """The default format for sending: the messages' own format, or "chat"."""
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:
@@ -427,7 +429,7 @@ class RunningTally(TallyState):
 
 
 def _sent(message: Message) -> Message:
-    """Return a message as sent in a request."""
+    """Return a message in the form in which requests send it."""
     is_of_chat = message.role in CHAT_ROLES or message.role in SYSTEM_ROLES
     if is_of_chat and "contexts" not in message.raw:
         return message

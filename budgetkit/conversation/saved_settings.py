@@ -6,8 +6,8 @@ The settings include the conversation's policy, its counter and the options of i
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
      "form": null}
 
-Values are saved completely. A function, such as a counter, is saved by name only, so pass it again when loading the
-conversation. Its name is compared with the saved name.
+Values are saved completely. A function, such as a counter, is saved by name only, so pass the function again when
+loading the conversation. The new function's name is compared with the saved name.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SavedSettings:
         )
 
     def keywords(self, overridden: Collection[str]) -> Data:
-        """Return the saved arguments, except the overridden ones.
+        """Return the saved arguments that are not overridden.
 
         A given model determines counter and framing, as for a new conversation.
         """
@@ -212,7 +212,7 @@ def _plain_roles(roles: Roles | None) -> Data | None:
 
 
 def _plain_counter(counter: Any) -> Data:
-    """Return the name of a counter as plain data."""
+    """Return a counter as plain data, by name or by code name."""
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
         try:

@@ -9,7 +9,7 @@ Only the remaining messages are saved, renumbered, so that the file stays small.
 
 A slot is a message's position in the conversation. The fields are those of
 :class:`budgetkit.conversation.running_tally.TallyState` and of `SavedHistory`; for the settings see
-:mod:`budgetkit.conversation.saved_settings`. pydantic writes, reads and checks them.
+:mod:`budgetkit.conversation.saved_settings`. pydantic writes, reads and checks all fields.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SavedSlot(NamedTuple):
 
 @dataclass(frozen=True)
 class SavedHistory:
-    """The history of a conversation, one row per slot."""
+    """The history of a conversation, with one row per slot."""
 
     slots: list[SavedSlot]
     summaries: dict[Whole, Whole]  # by slot: the last turn that its summary covers
@@ -93,7 +93,10 @@ class SavedHistory:
 
 @dataclass(frozen=True)
 class SavedConversation:
-    """A saved conversation, except its version and its budget, which :mod:`budgetkit.state` reads."""
+    """A saved conversation, without its version and budget.
+
+    :mod:`budgetkit.state` reads the budget.
+    """
 
     settings: SavedSettings
     section: str
@@ -102,7 +105,7 @@ class SavedConversation:
     inbox: list[AnyMessage]
 
     def fill(self, tally: RunningTally, budget: Budget) -> list[Message]:
-        """Restore the messages of a tally, and return the uncounted ones."""
+        """Restore the messages of a tally, and return the uncounted messages."""
         if tally.rules.section != self.section:
             raise ValueError(
                 f"The saved conversation prunes {brief(self.section)}, not {brief(tally.rules.section)}. "
@@ -155,7 +158,7 @@ def restored(text: str) -> tuple[Budget, SavedConversation]:
 def _refuse_strangers(tally: RunningTally, summaries: Collection[int]) -> None:
     """Reject a saved conversation that refers to unknown messages.
 
-    Its next request would fail or hang.
+    The next request of such a conversation would fail or hang.
     """
     history = tally.history
     entries = tally.entries

@@ -1,7 +1,7 @@
 """Finished requests in their provider's format, counted as billed.
 
 A message may cost more or fewer tokens among other messages than alone, because of changes of speaker, parallel calls
-or merged messages. So a request is counted as a whole, by the rules of :func:`budgetkit.count_request`.
+or merged messages. A request is therefore counted as a whole, by the rules of :func:`budgetkit.count_request`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A dropped or shortened message, with the reason.
+    """A dropped, shortened or unanswered message, with the reason.
 
     Parameters
     ----------
     message : Mapping
         The message before its removal or change.
     why : {"dropped", "summarised", "shrunk", "shortened", "unanswered"}
-        The reason: the policy dropped it, summarised it, or replaced a tool result with a placeholder; a text too large
-        for the window was shortened; or a tool call waits for its result (or a result for its call) and is sent later.
+        The reason: the policy dropped the message, summarised it, or replaced a tool result with a placeholder; a text
+        too large for the window was shortened; or a tool call waits for its result (or a result for its call) and is
+        sent later.
 
     Examples
     --------
@@ -67,16 +68,16 @@ class Request:
         Messages in order, in their original format or OpenAI's chat format. The messages belong to the conversation:
         copy a message before you change it.
     tools : list of dict
-        Tool schemas. Those of Gemini and Bedrock Converse keep their wrapping.
+        Tool schemas. The schemas of Gemini and Bedrock Converse keep the objects that wrap them.
     plan : Plan
         The plan, with the tokens and limit of each section.
     tokens : int
         Size of the whole request as counted by :func:`budgetkit.count_request`: messages, schemas, priming and the text
         about the budget.
     over : int
-        Tokens beyond the window, or 0 unless the budget or the policy allows an overflow.
+        Tokens beyond the usable window, or 0 if the request fits.
     left : tuple of Removal
-        Messages dropped or shortened for this request, with reasons.
+        Messages dropped or shortened for this request, and unanswered messages, with reasons.
     summaries : tuple of str
         Summaries written for this request. A summary that is not sent is also in `left`, with a warning.
     stable : int
@@ -86,7 +87,7 @@ class Request:
         count, such as a PDF or an image by URL.
     system : str, list, dict or None
         The system text, if the provider takes it separately: ``system`` of Anthropic and Converse,
-        ``systemInstruction`` of Gemini. None if it is among the messages or empty.
+        ``systemInstruction`` of Gemini. None if the text is among the messages, or if there is none.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Request:
 
 
 class TextSizes:
-    """A counter that caches a text's tokens while consecutive requests contain it.
+    """A counter that caches the tokens of texts in consecutive requests.
 
     Examples
     --------

@@ -3,9 +3,9 @@
 A counter is a callable that takes a text and returns a whole number; `counter` makes one from a name. The costs of a
 message, a tool schema or a request beyond its text are framing, not counting.
 
-- `exact.py` counts exactly with tiktoken's encodings (`encodings.py`); `memory.py` and `speed.py` make it fast, and
-  `stretches.py` bounds its memory use for long texts.
-- `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` other models' tokens.
+- `exact.py` counts exactly with tiktoken's encodings (`encodings.py`); `memory.py` and `speed.py` make exact counting
+  fast, and `stretches.py` bounds the memory that it uses for long texts.
+- `reconstructed.py` counts Claude's tokens; `vocabularies.py` and `foreign.py` count other models' tokens.
 - `characters.py`, `estimate.py` and `calibrated.py` estimate counts. `protocol.py` has `Counter` and the basis of
   a count.
 """
@@ -97,23 +97,24 @@ def counter(
     Parameters
     ----------
     name : str, Model or callable
-        A counter, a function that counts the tokens in a text, or a model; or the name of a model (``"gpt-5.4"``), an
-        encoding (``"o200k_base"``), a fast estimate of it (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
-        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
-        slope (``"calibrated:claude-4.5"``), a tokenizer from an extra (:class:`ForeignCounter`), a plug-in of the entry
-        point ``budgetkit.counters``, or the name of any counter made here. A model whose own encoding is not shipped is
-        counted with the best installed vocabulary. Without one, another encoding is used, and its count is multiplied
-        by a published slope if there is one. The counter's `basis` is ``"exact"``, ``"reconstructed"`` or
+        A counter, a function that counts the tokens in a text, a model, or a name. The name may be that of a model
+        (``"gpt-5.4"``), an encoding (``"o200k_base"``), a fast estimate of an encoding's count
+        (``"estimate:o200k_base"``), a ratio (``"chars/4"``, ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another
+        system's rule (:data:`RULES`), a model family's published slope (``"calibrated:claude-4.5"``), a tokenizer from
+        an extra (:class:`ForeignCounter`), a plug-in of the entry point ``budgetkit.counters``, or any counter that
+        this function returned. A model whose own encoding is not shipped is counted with the best installed vocabulary.
+        If no vocabulary is installed, another encoding is used, and its count is multiplied by the published slope of
+        the model's family, if there is one. The counter's `basis` is ``"exact"``, ``"reconstructed"`` or
         ``"estimate"``.
     unknown : str
         ``"raise"`` raises an error for an unknown name. Any other value names the counter to use instead, such as
         ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` means ``"cl100k_base"``.
     tokenizer : str or path, optional
         A tokenizer file of the model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact if
-        its SHA-256 is known to match the maker's vocabulary, otherwise an estimate.
+        the file's SHA-256 is known to match the maker's vocabulary; otherwise the count is an estimate.
     **conventions
-        For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
-        ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
+        For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit`` ("codepoint", "utf16",
+        "byte", "word"), as in :class:`CharacterCounter`.
 
     Returns
     -------
@@ -229,9 +230,9 @@ def calibrate(
     model : str or Model
         The model that the provider counted for.
     projects : sequence, optional
-        The project of each text. The error interval is measured on projects left out of the fit; without projects, on
-        single texts left out. With 19 or more of them, the interval covers 9 of 10 new texts; with fewer, it is the
-        observed range.
+        The project of each text. The error interval is measured on projects that are left out of the fit or, if no
+        projects are given, on texts that are left out. With at least 19 projects or texts, the interval covers 9 of 10
+        new texts; with fewer, the interval is the observed range.
 
     Returns
     -------
@@ -267,7 +268,10 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
 
 
 def _by_prefix(name: str) -> Counter | None:
-    """Return a name's counter, or None if its prefix is unknown."""
+    """Return the counter for a name with a known prefix, or None.
+
+    Names of calibrated counters, and of tokenizer files that end in .json, are recognised too.
+    """
     kind, _, rest = name.partition(":")
     if kind == "estimate":
         estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
@@ -282,7 +286,7 @@ def _by_prefix(name: str) -> Counter | None:
 
 
 def _by_vocabulary(name: str) -> Counter | None:
-    """Return a name's counter, or None if it states no vocabulary.
+    """Return the counter whose name states a vocabulary, or None.
 
     If that vocabulary is not available, the model's best counter is used.
     """

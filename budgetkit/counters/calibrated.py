@@ -3,7 +3,8 @@
     tokens = slope x tokens of a public encoding + mark x punctuation marks
 
 Slope and mark are fitted to billed tokens: in public recordings (``data/calibrations.csv``) or for your own texts
-(`budgetkit.accuracy.calibrate`). The result is an estimate, and the counter's name states its source and date.
+(`budgetkit.accuracy.calibrate`). The count is an estimate, and the counter's name states the source and date of the
+slope.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ class CalibratedCounter(CounterBase):
     counter : Counter
         Counter of a public encoding.
     slope : float
-        The model's tokens per token of that counter, above 0.
+        The model's tokens for each token that `counter` counts, above 0.
     source : str
         Source and date of the slope.
     low, high : float, optional
-        Lower and upper error of the estimate, as fractions of it; `interval_words` describes their coverage.
+        Lower and upper error of the estimate, as fractions of the estimate. `interval_words` describes the coverage of
+        this interval.
     mark : float
         Extra tokens per punctuation mark, for tokenizers that never merge these marks.
     units : int
@@ -78,12 +80,12 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """The formula without the term for punctuation marks, such as "0.98 × o200k_base"."""
+        """The formula without punctuation marks, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
     def name(self) -> str:
-        """The model, the formula of its estimate and the source."""
+        """The counter's name: the model, the formula and the source."""
         marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
@@ -125,7 +127,7 @@ class CalibratedCounter(CounterBase):
         Returns
         -------
         tuple of int
-            Lower and upper bound, in tokens; both are the estimate if the error is unknown.
+            Lower and upper bound, in tokens; both bounds equal the estimate if the error is unknown.
         """
         tokens = self(text)
         return round(tokens * (1 + (self.low or 0))), round(tokens * (1 + (self.high or 0)))
@@ -186,8 +188,8 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
     """Return the error range of texts left out of the fit.
 
-    With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end; with fewer groups, it
-    is the observed range.
+    With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end of the range. With
+    fewer groups, the result is the observed range; with a single group, both ends are None.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
@@ -201,7 +203,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound that 5 % of new errors may exceed."""
+    """Return the smallest bound for 95 % of new errors."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]
@@ -224,6 +226,8 @@ def calibrated_models() -> tuple[str, ...]:
 
 def published(model: str) -> CalibratedCounter:
     """Return the counter with the published slope of a model's family.
+
+    A family without a published slope is an error.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     tokens = max(minimum, round(length / ratio))
 
-This takes almost no time but is inaccurate for texts unlike the English prose that the ratio was chosen for. Most
-systems that count this way divide by 4; they differ in the details that are parameters here.
+Such an estimate takes almost no time, but it is inaccurate for texts unlike the English prose that the ratio was chosen
+for. Most systems that count this way divide by 4; those systems differ in the details that are parameters here.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _PLURALS: Final[dict[Unit, str]] = {
 class CharacterCounter(CounterBase):
     """A counter that divides the length of a text by a ratio.
 
-    The defaults follow Octopus (document 000): floor division by 4, at least 1. Unlike Octopus, they measure code
-    points, not UTF-16 units.
+    The defaults follow Octopus (document 000): floor division by 4, and at least 1 token. Octopus measures UTF-16
+    units, but the default unit is the code point.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class CharacterCounter(CounterBase):
     rounding : {"floor", "ceil", "nearest"}
         Rounding of the quotient; ``"nearest"`` rounds halves up.
     minimum : int
-        Minimum tokens of any text, even the empty one.
+        Minimum tokens of any text, even of the empty text.
     unit : {"codepoint", "utf16", "byte", "word"}
         The unit of length: Python characters, C# or JavaScript characters, UTF-8 bytes, or words between blanks.
 

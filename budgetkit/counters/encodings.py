@@ -1,7 +1,7 @@
 """OpenAI's byte-pair encodings, built in memory from ``data/encodings/``.
 
 This is the only module that imports tiktoken, which would download a vocabulary on first use. Here the published file
-is stored compressed in ``data/``; it is unpacked, checked against tiktoken's published SHA-256, and passed to
+is stored compressed in ``data/``. That file is unpacked, checked against tiktoken's published SHA-256, and passed to
 tiktoken's own ``Encoding``. No file is written, and no environment variable is read or set. An encoding is built only
 once, even if several threads request it.
 """
@@ -86,7 +86,7 @@ def pattern(written: str) -> re.Pattern[str]:
 def settled(written: str, text: str) -> int:
     r"""Return the end of the last piece that further text cannot change.
 
-    Return 0 if there is none.
+    Return 0 if there is no such piece.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
@@ -112,7 +112,7 @@ def settled(written: str, text: str) -> int:
 def _runs(written: str) -> tuple[re.Pattern[str], ...]:
     """Return patterns for runs that an encoding's lookahead can cross.
 
-    These are blanks, and capitals before lower-case letters; both are matched backwards.
+    The runs are blanks, and capitals before lower-case letters. Both kinds of runs are matched backwards.
     """
     blanks = pattern(r"\s*+")
     if r"\p{Lu}" not in written:
@@ -121,12 +121,12 @@ def _runs(written: str) -> tuple[re.Pattern[str], ...]:
 
 
 class ForkSafeLock:
-    """A lock that is released after a fork.
+    """A lock that is released in the child process after a fork.
 
     Parameters
     ----------
     make : callable, default threading.Lock
-        Function that makes the lock; `threading.RLock` for a reentrant one.
+        Function that makes the lock. Pass `threading.RLock` for a reentrant lock.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class ForkSafeLock:
             return
 
     def renew(self) -> None:
-        """Replace the lock with a new, open lock in a forked process."""
+        """Replace the lock with a new, free lock in a forked process."""
         self._lock = self._make()
 
 
@@ -306,7 +306,10 @@ def pattern_of(name: str) -> str:
 
 
 def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]:
-    """Encode each match of the pattern, found with Python's `re`."""
+    """Yield the tokens of each match of an encoding's pattern.
+
+    Python's `re` finds the matches.
+    """
     for piece in pattern(pattern_of(built.name)).finditer(text):
         yield built._core_bpe.encode_single_piece(piece.group().encode())
 

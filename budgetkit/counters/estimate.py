@@ -6,15 +6,15 @@ A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII cha
 share 128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
-    long    of each window: these and two classes before; if one is not ASCII, the window's units themselves
+    long    of each window: the classes of its units and of the two before it; if one is not ASCII, its units themselves
     raw     of each pair: the units themselves, if one is not ASCII
     pair    of each pair without an own entry: the classes of its units
-    shape   of each window without an own entry: the kinds of its units and of the four before: small, capital, digit
+    shape   of each window without an own entry: the kinds (small, capital, digit) of its units and the four before it
 
-Each of these has its own table of weights, learned from the token starts in texts of many kinds. The keys of the first
-three tables are hashed, and a hashed table can tell whether it has a key. No window depends on later characters. In a
-long run of one character, or of two alternating ones, the previous units carry no information, so such windows have a
-weight measured for runs. Training and counting share this code, so they cannot disagree.
+Each kind of key has its own table of weights, learned from the token starts in texts of many kinds. The keys of the
+first three tables are hashed, and a hashed table can tell whether it has a key. No window depends on later characters.
+In a long run of one character, or of two alternating characters, the previous units carry no information, so such
+windows have a weight measured for runs. Training and counting cannot disagree, because both use this code.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NOT_ASCII = np.uint32(0xFF80FF80)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of one stretch of text, without its context."""
+    """The windows of one stretch of text, with the context before it."""
 
     pairs: Keys
     units: Units | None
@@ -74,7 +74,7 @@ class Windows:
     def plain(self, at: Which) -> tuple[Units, Keys]:
         """Return the table positions of the windows' pairs and shapes.
 
-        The first and second pairs of the windows alternate.
+        In the positions of the pairs, the first and the second pair of each window alternate.
         """
         pairs = self.pairs[_FIRST:][at]
         shape = pairs & _KINDS
@@ -98,7 +98,10 @@ class Windows:
         return keys
 
     def raw(self) -> Keys:
-        """Return the keys of windows outside ASCII, by first and second pairs."""
+        """Return the keys of the pairs in windows outside ASCII.
+
+        The first row has the first pairs of the windows, and the second row has the second pairs.
+        """
         pairs = np.stack(self._wide_pairs())
         return _folded(pairs) * _ODD[0] * _is_wide(pairs)
 
@@ -155,7 +158,7 @@ def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _folded(pairs: Keys) -> Keys:
-    """Mix the second unit into the lowest bits, which check a key."""
+    """Mix the second unit of each pair into the pair's lowest bits."""
     folded: Keys = pairs >> np.uint32(11)
     folded ^= pairs
     return folded
@@ -219,7 +222,7 @@ class Weights:
         )
 
     def values(self, units: Bytes | Units) -> Values:
-        """Look up the weight of each window."""
+        """Return the weight of each window in a row of units."""
         stretch = windows(units, self.classes)
         entry_pairs, missing = look_up_entries(self.hashed, stretch.keys())
         entry_pairs[0] += entry_pairs[1]
@@ -252,7 +255,8 @@ class Weights:
 def packed_entries(stored: Values, least: int = LEAST) -> Entries:
     """Pack a stored level for lookups.
 
-    A packed entry has the check bits above the value plus `least`, modulo 2**16. A stored 0 is an empty entry.
+    The upper bits of a packed entry are the check bits, and the lower 16 bits are the value plus `least`. A stored 0 is
+    an empty entry.
     """
     value = ((stored >> 6).astype(np.int32) + least) & 0xFFFF
     filled = ((stored & CHECK).astype(np.uint32) << _BITS) | value.astype(np.uint32)
@@ -312,7 +316,7 @@ _ASCII_GAPS = tuple("\0" * number for number in range(BEFORE + WINDOW))
 
 
 def stretches(text: str) -> Iterator[Row]:
-    """Yield a text as rows of units, each after its context.
+    """Yield a text as rows of units, each preceded by its context.
 
     Examples
     --------
@@ -333,7 +337,7 @@ def stretches(text: str) -> Iterator[Row]:
 
 
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
-    """Concatenate texts into one row, with zeros before each.
+    """Concatenate texts into one row, with zeros before each text.
 
     Also return the first window and the number of windows of each text.
 

@@ -72,7 +72,7 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None if missing.
+    """Return the first seam in a stretch, or None.
 
     If the stretch reaches the end of the text, the end counts as a seam.
 
@@ -206,7 +206,7 @@ class ExactCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The model or encoding, with a note on a substitute encoding."""
+        """The counter's name: the model or encoding, with any substitute noted."""
         note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 
@@ -219,7 +219,7 @@ class ExactCounter(CounterBase):
         return memory(self.encoding).count(text, encodings.counting_function(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens in each of several texts, with cache and threads."""
+        """Count the tokens in each of several texts, using cache and threads."""
         texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
@@ -233,7 +233,7 @@ class ExactCounter(CounterBase):
     def fresh(self, text: str) -> int:
         """Count the tokens in a text, without the cache.
 
-        Use it for a text that is counted only once.
+        Use this method for a text that is counted only once.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         list of bytes
-            The UTF-8 bytes of each token. Joined, they are the text; a single token may be part of a character.
+            The UTF-8 bytes of each token. Joined, the bytes are the text. A single token may be a part of a character.
 
         Examples
         --------

@@ -60,7 +60,7 @@ class TokenizerFile:
 
     @property
     def is_readable(self) -> bool:
-        """True if the library that reads the file is installed."""
+        """True if a library that can read the file is installed."""
         library = {"json": "tokenizers", "sentencepiece": "sentencepiece"}.get(
             self.kind, "tiktoken"
         )
@@ -220,9 +220,9 @@ class ForeignCounter(CounterBase):
     Parameters
     ----------
     name : str
-        The path of a ``tokenizer.json``; ``"mistral:"`` with a file name of mistral-common, such as
-        ``"mistral:tekken_240911.json"``; or ``"litellm:"`` with one of litellm, such as
-        ``"litellm:anthropic_tokenizer.json"``, which is for Claude 2 and no later model.
+        The path of a ``tokenizer.json``, ``"mistral:"`` with the name of a file in mistral-common (such as
+        ``"mistral:tekken_240911.json"``), or ``"litellm:"`` with the name of a file in litellm (such as
+        ``"litellm:anthropic_tokenizer.json"``, which is for Claude 2 but for no later model).
 
     Examples
     --------
@@ -240,7 +240,7 @@ class ForeignCounter(CounterBase):
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens in each of several texts.
 
-        With a ``tokenizer.json``, all cores are used.
+        With the library of Hugging Face, counting uses all cores.
         """
         several = check_texts(texts, self)
         return tokenizer_function(_file(self.name))([replace_surrogates(text) for text in several])

@@ -1,9 +1,9 @@
 """Caches: counts by text within a byte limit, and objects by key.
 
-Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries, a young and
-an old one. A text that is looked up moves to the young dictionary. When the young one is full, it becomes the old one,
-and the previous old one is discarded. Like an LRU cache this keeps the texts in use, but a lookup is a single
-dictionary access and needs no lock.
+Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries: a young
+dictionary and an old dictionary. A text that is looked up moves to the young dictionary. When the young dictionary is
+full, it becomes the old dictionary, and the previous old dictionary is discarded. Like an LRU cache, this scheme keeps
+the texts in use, but most lookups are a single dictionary access and need no lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE = 4_096  # code points; a longer text is cached by its digest, so that th
 class CountMemory:
     """A cache of counts by text, limited in bytes.
 
-    The least recently used counts are discarded.
+    When the cache is full, the least recently used counts are discarded.
 
     Examples
     --------

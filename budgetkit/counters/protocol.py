@@ -80,8 +80,8 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     Returns
     -------
     tuple of float or None
-        Lower and upper error as fractions of the count; ``(0.0, 0.0)`` for exact and reconstructed counts, None if the
-        error was never measured.
+        Lower and upper error as fractions of the count. The range is ``(0.0, 0.0)`` for exact and reconstructed counts,
+        and None if the error was never measured.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint on a more accurate count, or "" if none.
+    """Return a hint on a more accurate count, or "".
 
     Examples
     --------
@@ -126,7 +126,7 @@ def nearer_sentence(source: object) -> str:
 class CounterBase:
     """The base class of counters.
 
-    Subclasses have a name and count the tokens in texts.
+    A subclass defines `name`, and either `__call__` or `many`.
     """
 
     __slots__ = ()

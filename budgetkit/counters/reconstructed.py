@@ -1,15 +1,15 @@
 """Counts of Claude's tokens with ctok's reconstructed tokenizer.
 
-ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed it from the public endpoint that counts tokens.
-Only this module imports it, and none of its code is copied here. ctok writes a text as a stream of words with marks at
-their borders, and finds the fewest pieces of its vocabulary that cover the stream::
+ctok (MIT, the extra ``claude``) is unofficial. Its author reconstructed the tokenizer from the public endpoint that
+counts tokens. Only this module imports ctok, and none of its code is copied here. ctok writes a text as a stream of
+words with marks at their borders, and finds the fewest pieces of its vocabulary that cover the stream::
 
     "Hello, world"  ->  ^hello$ ,$ ^world$  ->  3 pieces         (^ a word begins, $ a word ends)
 
-Two facts make it fast enough for sliders. No piece mixes white space with other characters, and none crosses the start
-or end of a word. So a text can be split at white space, and the tokens of a chunk depend only on the chunk and the
-adjacent blanks, so they are cached. Both facts are tested when a vocabulary is loaded. If they do not hold, or ctok's
-internals have changed, its public function counts instead.
+Two facts make counting fast enough for sliders. No piece mixes white space with other characters, and no piece crosses
+the start or end of a word. A text can therefore be split at white space. The tokens of a chunk depend only on the chunk
+and the adjacent blanks, so they are cached. Both facts are tested when a vocabulary is loaded. If a test fails, or if
+ctok's internals have changed, ctok's public function counts instead.
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ _memory = cache(lambda _: CountMemory(_MEMORY_BYTES))  # by family
 def rebuilt(family: str) -> Callable[[str], int]:
     """Return a counting function for one tokenizer family.
 
-    It counts chunk by chunk, or with ctok's public function if counting by chunks is not reliable.
+    The function counts chunk by chunk, or calls ctok's public function if counting by chunks is not reliable.
 
     Raises
     ------
     ImportError
-        If ctok is not installed, or its counts differ from those of version 1.3.0.
+        If ctok is not installed.
     """
     ctok = import_module(CTOK)
     frame = ctok.tokenize("", family).count("\u27e8pad\u27e9")
@@ -145,10 +145,10 @@ def is_usable() -> bool:
 
 
 class _Tiling:
-    """A counter by chunks, with the vocabulary of a ctok family.
+    """A counter that splits texts into chunks, for one ctok family.
 
-    The cost of a chunk is one number: its pieces times 4, plus 2 if its stream starts with a word start, plus 1 if it
-    ends with a word end. A single blank between a word end and a word start costs nothing.
+    The cost of a chunk is one number: the number of its pieces times 4, plus 2 if the chunk's stream begins with a word
+    start, plus 1 if the stream ends with a word end. A single blank between a word end and a word start costs nothing.
     """
 
     def __init__(self, family: str) -> None:
@@ -231,7 +231,7 @@ class _Tiling:
         return total
 
     def _normal(self, text: str) -> str:
-        """Normalise the lines of a text outside ASCII, as ctok does."""
+        """Normalise lines with non-ASCII or control characters, as ctok does."""
         if text.isascii() and _CONTROL.search(text) is None:
             return text
         fold = self._model.fold_quotes
@@ -246,7 +246,7 @@ class _Tiling:
     def _remembered(self, unit: str) -> int:
         """Return the cost of a unit between two blanks, using the cache.
 
-        When a cache generation is full, the older one is dropped.
+        When a generation of the cache is full, the older generation is dropped.
         """
         cost = self._seamed_before.get(unit)
         if cost is None:
@@ -383,8 +383,8 @@ class _Tiling:
 
         Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent pieces
         add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
-        and a run longer than m x m, plus a piece at either edge, contains one of length m. Removing it leaves a text
-        that needs one piece fewer.
+        and a run longer than m x m, plus a piece at either edge, contains a piece of length m. Removing that piece
+        leaves a text that needs one piece fewer.
         """
         parts = []
         taken = 0
@@ -407,7 +407,7 @@ class _Tiling:
 def _many_marks() -> Any:
     """Return a pattern for a long row of combining marks.
 
-    Its library is imported at the first count.
+    The library that the pattern needs is imported at the first count.
     """
     import regex  # takes 20 ms, so it is imported only for counting
 

@@ -1,4 +1,4 @@
-"""Token counts of many texts, with threads, batches and a faster tokenizer."""
+"""Token counts of many texts, with threads, batches and gigatoken."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     """Return the fastest function that counts an encoding's tokens in many texts.
 
-    Other threads can run during its calls.
+    Other threads can run while the function counts.
 
     Examples
     --------
@@ -168,7 +168,7 @@ _is_usable = True
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
-    """Return an encoding's faster tokenizer, if the work is large enough.
+    """Return gigatoken's counting function, if the work is large enough.
 
     >>> for_work("o200k_base", 11) is None
     True
@@ -182,12 +182,12 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
 
 
 def accelerated(name: str) -> CountMany | None:
-    """Load and test the faster tokenizer of an encoding, once.
+    """Load and test gigatoken's tokenizer for an encoding, once.
 
     Returns
     -------
     callable or None
-        Function that counts the tokens in each of several texts; None if the tokenizer is not installed, does not
+        Function that counts the tokens in each of several texts, or None if the tokenizer is not installed, does not
         support the encoding or fails its test.
 
     Warns
@@ -204,7 +204,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _EncodingWork:
-    """The characters counted so far with an encoding, and its faster tokenizer."""
+    """The characters counted so far with an encoding, and gigatoken's tokenizer."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -217,7 +217,7 @@ _work_of = cache(lambda _: _EncodingWork())  # by encoding
 
 
 def _start_anew() -> None:
-    """Discard the parent's threads and faster tokenizer after a fork."""
+    """Discard the parent's threads and gigatoken tokenizers after a fork."""
     global _threads, _is_usable
     _threads = None
     _is_usable = _PACKAGE not in sys.modules
@@ -303,7 +303,7 @@ def _load_tested(name: str) -> CountMany | None:
 
 
 def _first_difference(name: str, faster: Faster) -> str:
-    """Return the first difference from tiktoken's tokens, or "" if none."""
+    """Describe the first difference from tiktoken's tokens, or return ""."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, tokens in zip(batch, faster(batch), strict=True):
@@ -317,7 +317,7 @@ def _first_difference(name: str, faster: Faster) -> str:
 
 @cache
 def golden() -> dict[str, Any]:
-    """Read the test texts and tokens for faster tokenizers.
+    """Read the texts and tokens that gigatoken is tested with.
 
     The file has "texts" with tiktoken's "counts" for each encoding, and ranges of "characters" (first and last). For
     each encoding and context, "digests" has the SHA-256 of tiktoken's tokens for all these characters.

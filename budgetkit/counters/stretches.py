@@ -1,14 +1,14 @@
 r"""Token counts of long texts without seams, in bounded memory.
 
-The text is read in windows. A window is counted up to the last place where the pattern splits it regardless of the
-following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of its piece. A
+The text is read in windows. A window is counted up to the last place where the pattern splits the window regardless of
+the following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of the piece. A
 piece larger than a window is encoded window by window. This is exact because of a property of byte-pair encodings:
 
     A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of their bytes.
 
-The reason is that the first merge across the border of two tokens would also happen in those two tokens alone. So the
-windows overlap by some tokens, and are joined where both have the same token at the same place; any two adjacent tokens
-are then together in one of the two windows.
+The reason is that the first merge across the border of two tokens would also happen in those two tokens alone. The
+windows therefore overlap by some tokens, and two windows are joined where both have the same token at the same place.
+Any two adjacent tokens are then together in one of the windows.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _tokens(name: str, piece: bytes) -> array[int]:
 
 @cache
 def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
-    """Return the alternatives of a shipped pattern."""
+    """Return the alternatives of a shipped pattern, as sequences of steps."""
     if r"\p{Lu}" in written:
         numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
         return (
@@ -143,7 +143,7 @@ def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
 def _words_by_case() -> Iterator[tuple[_Step, ...]]:
     """Yield o200k_base's word patterns: capitals, then lower-case letters.
 
-    Letters without case belong to both.
+    Letters without case count as capitals and as lower-case letters.
     """
     capitals, small, both = (
         r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}",
@@ -188,7 +188,10 @@ def _inside(run: str, text: str) -> tuple[int, int]:
 
 
 def _last(members: str, last: str) -> _Step:
-    """Return a step that matches a run ending in a `last` character."""
+    """Return a step that matches a run up to its last delimiter.
+
+    `members` is the class of the run, and `last` the class of the delimiters.
+    """
 
     def step(read: Read, at: int) -> int | None:
         end = _run(members)(read, at) or at
@@ -240,7 +243,7 @@ def _all_but_one(read: Read, at: int) -> int | None:
 def text_at(read: Read, at: int, size: int | None = None) -> str:
     """Read whole characters, starting at an offset.
 
-    Invalid UTF-8 raises an error with its offset.
+    Invalid UTF-8 raises an error with the offset of the invalid bytes.
     """
     size = _WINDOW if size is None else size
     data = read(at, size)

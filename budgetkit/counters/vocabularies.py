@@ -79,7 +79,7 @@ class VocabularyCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """The names of the model and its vocabulary."""
+        """The counter's name: the model and its vocabulary."""
         note = "" if self.exact else ", an estimate"
         return f"{self.model} ({self.vocabulary}{note})"
 
@@ -103,7 +103,10 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
 
 def best(model: str) -> Counter | None:
-    """Return a counter with a model's vocabulary, or None if not installed."""
+    """Return a counter with a model's vocabulary, or None.
+
+    The result is None if no vocabulary is listed for the model, or if the vocabulary is not installed.
+    """
     row = vocabulary_of(model)
     if row is None:
         return None
@@ -207,7 +210,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Return a hint on a more accurate count for a model, otherwise "".
+    """Return a hint on counting a model more accurately, or "".
 
     Examples
     --------
@@ -236,7 +239,7 @@ def _is_exact(row: dict[str, Any], model: str) -> bool:
 
 @cache
 def _cached_file(vocabulary: str, folders: str) -> Path | None:
-    """Return a vocabulary's file by its SHA-256, or None if missing."""
+    """Find a vocabulary's file by its SHA-256, or return None."""
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
     return next(
@@ -273,7 +276,7 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
 def _is_own(path: Path) -> bool:
     """Return True if the user owns a file and its folder.
 
-    A symbolic link does not count as owned.
+    A symbolic link does not count as owned. On Windows the result is always True.
     """
     if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
         return True

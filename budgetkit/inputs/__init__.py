@@ -9,5 +9,5 @@
     tools          OpenAI's, Anthropic's, Gemini's, an MCP server's      budgetkit.requests.reading.tools.read_tools
 
 The meaning of a string depends only on the parameter, never on the files on disk. Files are opened only for a
-`pathlib.Path`, in `load_trace`, and for parameters named as paths. Unknown input raises an error.
+`pathlib.Path`, in `load_trace`, and for parameters that always take a path. Unknown input raises an error.
 """

@@ -3,13 +3,13 @@
 A configuration file defines a complete budget that can be loaded, checked and used without code::
 
     model: gpt-5.4-mini                sets window, counter and framing; may be left out
-    window: 16384                      in tokens, instead of the model's
-    counter: o200k_base                instead of the model's
+    window: 16384                      in tokens; replaces the model's window
+    counter: o200k_base                replaces the model's counter
     policy: oldest first               or {class: SlidingWindow, turns: 6}
     budget: chat                       a preset's name, or the fields that `to_yaml` writes under "budget"
 
 ``context_budget`` in the format of Plan #195 (document 003) may replace ``budget``. The budget then has only the
-sections defined there.
+sections that ``context_budget`` defines, and a section for the current message.
 """
 
 from __future__ import annotations
@@ -272,12 +272,12 @@ def setup_of(
     counter : str, Model or callable, optional
         The counter. Default: the model's own, or o200k_base without a model.
     framing : Framing, optional
-        The token costs of a message and a request beyond their text. Default: those of the model, or of the counter's
-        model.
+        The token costs of a message and a request beyond their text. Default: the framing of the model, or of the
+        counter's model.
     model : str or Model, optional
         The model that answers.
     window : int, optional
-        The window, in tokens; overrides the budget's or the model's.
+        The window, in tokens. It overrides the window of the budget or the model.
 
     Returns
     -------
@@ -331,13 +331,13 @@ def budget_of(
     Parameters
     ----------
     budget : Budget, str, Path, Mapping or callable
-        A budget; a preset or its name; a saved state or a configuration (:mod:`budgetkit.inputs.budgets`) as text (JSON
-        or YAML), as plain data, or as the path of its file. A name always means a preset, even if a file has the same
-        name.
+        A budget, a preset or its name, or a saved state or configuration (:mod:`budgetkit.inputs.budgets`). The last
+        two are given as text (JSON or YAML), as plain data, or as the path of a file. A name always means a preset,
+        even if a file has the same name.
     model : str or Model, optional
         The model whose window a preset divides.
     window : int, optional
-        Context window, in tokens; overrides the budget's or the model's.
+        Context window, in tokens. It overrides the window of the budget or the model.
 
     Returns
     -------
@@ -427,7 +427,7 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
 def budget_in(text: str, name: str) -> AnyBudget:
     """Read a budget from the text of a file or pipe.
 
-    The name of the file appears in error messages.
+    `name` names the file or pipe in error messages.
     """
     data = _data_in(text, name)
     if not isinstance(data, Mapping):

@@ -1,7 +1,7 @@
 """Conversations in any form: traces, names, paths or messages.
 
-A string is the name of a shipped trace, or else the path of a file, which `load_trace` reads. Functions that take an
-application's messages (`trim`, `Conversation.add`, `count_request`) do not accept such strings.
+A string is the name of a shipped trace or, if there is no such trace, a path that `load_trace` reads. Functions that
+take an application's messages (`trim`, `Conversation.add`, `count_request`) do not accept such strings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AnyTrace = Any
 def trace_of(trace: AnyTrace) -> Trace:
     """Convert a conversation in any form to a trace.
 
-    If the input has several conversations, the first one is used.
+    If the input has several conversations, the first conversation is used.
 
     Parameters
     ----------
@@ -86,7 +86,9 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
 
 
 def own_model(trace: Trace) -> Model | None:
-    """Return a conversation's model, or None if missing, unknown or retired.
+    """Return a conversation's model, or None if it is unknown or retired.
+
+    The result is also None if the conversation names no model.
 
     Examples
     --------
@@ -112,7 +114,7 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
     Returns
     -------
     Model
-        The given model, or the conversation's, or `DEFAULT_MODEL`.
+        The given model, or else the model of the conversation, or else `DEFAULT_MODEL`.
 
     Examples
     --------
@@ -157,7 +159,7 @@ _SCORES = ("score", "relevance_score", "similarity")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A message for a section, with its score."""
+    """A message for a section, with a relevance score."""
 
     message: Message
     score: float = 0.0
@@ -169,10 +171,10 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     Parameters
     ----------
     value : str, Message, Mapping, Passage, Item, object or tuple
-        A text; a message in any form; a passage as a dictionary, a LangChain or LlamaIndex object, or an Item; or a
-        pair of one of these and its score.
+        A text, a message in any form, or a passage (a dictionary, a LangChain or LlamaIndex object, or an Item). The
+        value may also be a pair of any of these and a score.
     role : str
-        Role for a text without one, such as "context".
+        Role for a text or a passage, such as "context".
     where : str
         Name of the section, for error messages.
 
@@ -211,7 +213,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
 
 
 def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
-    """Read a passage from its fields, also under "document" or "node"."""
+    """Read a passage from a dictionary, or from its "document" or "node"."""
     inside = next(
         (fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)),
         None,

@@ -7,8 +7,8 @@ The *kind* of a window says whether it includes the answer::
 
 For example, GPT-5 is advertised with 400,000 tokens: a window of 272,000 for the prompt and 128,000 for the answer. The
 facts come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name
-was looked up, and an unknown name causes a warning. Public functions resolve a name once, with :func:`resolve`, and
-pass the model on.
+was looked up, and an unknown name causes a warning. Public functions look up a name once, with :func:`resolve`, and
+pass the :class:`Model` to other functions.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ IDEAL_CACHE: Final = "longest prefix"
 
 
 class UnknownModelWarning(UserWarning):
-    """A model is unknown, and a default is used instead."""
+    """Warning that a model is unknown and a default is used."""
 
 
 class RetiredModelWarning(UserWarning):
-    """The provider has retired a model, or its announced end date has passed."""
+    """Warning that the provider has retired a model."""
 
 
 def today() -> Day:
@@ -92,9 +92,9 @@ class Model:
     window : int
         Context window, in tokens: for prompt and answer, or for the prompt alone, depending on ``kind``.
     kind : {"shared", "input"}
-        ``"shared"`` if the window includes the answer, ``"input"`` if it is for the prompt alone.
+        ``"shared"`` if the window includes the answer, ``"input"`` if the window is for the prompt alone.
     max_output : int, optional
-        Maximum answer, in tokens: part of a shared window, or in addition to an input window.
+        Maximum length of the answer, in tokens. It is part of a shared window, and comes on top of an input window.
     encoding : str
         Encoding used to count the model's tokens.
     encoding_is_own : bool
@@ -197,12 +197,14 @@ class Model:
 
     @property
     def host(self) -> str:
-        """The host of the model, such as "bedrock", or "" for its maker."""
+        """The host in the model's name, such as "bedrock", or ""."""
         return host_of(self.name)
 
     @property
     def is_routed(self) -> bool:
-        """True if a router forwards requests and bills by its own rules.
+        """True for an OpenAI model whose name states a router.
+
+        A router forwards requests and bills them by its own rules.
 
         >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
         (True, False)
@@ -258,8 +260,8 @@ def model(
 ) -> Model:
     """Look up a model by name.
 
-    Different spellings of a name, with a date, a cloud's prefix or a router's suffix, find the same model. Any other
-    addition may name another model. Names that are not listed are looked up in genai-prices.
+    A name finds the same model with and without a date, a cloud's prefix or a router's suffix. Any other addition may
+    name a different model. A name that is not listed is looked up in genai-prices.
 
     Parameters
     ----------
@@ -267,8 +269,8 @@ def model(
         A name such as ``"gpt-5.4"``, with or without a date (``"gpt-5.4-2026-03-05"``) and a provider
         (``"openai/gpt-5.4"``). Case and surrounding blanks are ignored. A Model is returned with the overrides applied.
     unknown : {"default", "raise"}
-        ``"default"`` warns about an unknown name and assumes the facts of the listed model that it extends, or else a
-        window of 8,192 tokens and cl100k_base. ``"raise"`` raises an error.
+        ``"default"`` warns about an unknown name and assumes the facts of the listed model whose name it extends, or
+        else a window of 8,192 tokens and the encoding cl100k_base. ``"raise"`` raises an error.
     **overrides
         Fields of :class:`Model` to override, such as ``window=32_768``.
 
@@ -280,7 +282,7 @@ def model(
     Raises
     ------
     ValueError
-        If the name is empty, unknown with ``unknown="raise"``, or an override is out of range.
+        If the name is empty, if it is unknown and ``unknown="raise"``, or if an override is out of range.
     TypeError
         If an override is not a field of a model.
 
@@ -326,15 +328,15 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     name : str or Model
         A name as in :func:`model`, or a Model.
     window : int, optional
-        A window, in tokens, to use instead of the model's.
+        A window, in tokens, that replaces the model's window. The maximum answer is then left open.
     must_know : bool, default False
-        If true, raise an error if the window is neither known nor given. If false, use a default, which ``notice``
-        states.
+        If true, raise an error if the window is neither known nor given. If false, assume a default, which
+        :attr:`Model.notice` states.
 
     Returns
     -------
     Model
-        The model. The same name returns the same object.
+        The model. Without a window, the same name returns the same object.
 
     Raises
     ------
@@ -404,6 +406,8 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
 def listed_name(model: str | Model) -> str:
     """Return a listed model's name, rejecting any other Model.
 
+    A name is returned unchanged.
+
     Examples
     --------
     >>> listed_name("gpt-5.4"), listed_name(resolve("gpt-5.4"))
@@ -442,8 +446,8 @@ def found_by(name: str) -> Model | None:
 def _by_name(name: str) -> Model | None:
     """Find a listed model by any spelling, or return None if unlisted.
 
-    A more specific name is kept, because prices may depend on it: it may state a host or router, a variant or a
-    fine-tuned model.
+    If the given name is more specific than the listed name, the model keeps the given name, because prices may depend
+    on it: the name may state a host or router, a variant or a fine-tuned model.
     """
     facts = _table().get(spelled_model(name))
     if facts is None:
@@ -461,7 +465,8 @@ def _by_name(name: str) -> Model | None:
 def _of_family(facts: Model) -> Model:
     """Give an unlisted model the encoding of its OpenAI family.
 
-    The encoding of a name that extends a listed name is not marked as the model's own.
+    If the name extends a listed name, the encoding is not marked as the model's own. A model of another maker is
+    returned unchanged.
     """
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
@@ -476,7 +481,7 @@ def _of_family(facts: Model) -> Model:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Look up a model in genai-prices by its own entry."""
+    """Return a model from its own entry in genai-prices, or None."""
     from importlib.metadata import version
 
     if (registry := price_list()) is None:
@@ -499,7 +504,7 @@ def _by_price_list(name: str) -> Model | None:
 
 
 def _by_usual_window(name: str) -> Model | None:
-    """Look up the window that most hosts in genai-prices list."""
+    """Return a model with its most frequent window in genai-prices, or None."""
     core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
@@ -524,7 +529,7 @@ def _by_usual_window(name: str) -> Model | None:
 
 
 def similar_models(name: str) -> list[str]:
-    """Return the listed models with the closest names.
+    """Return the listed names that are most similar to a model's name.
 
     Examples
     --------
@@ -573,7 +578,7 @@ def stand_in(name: str) -> Model:
 def unknown_notice(name: str, window: int | None = None) -> str:
     """Return the warning about an unknown model, with the assumed facts.
 
-    A window is assumed only if none is given.
+    The assumed window is stated only if no window is given.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Limits on a model's window, by program, and on its thinking."""
+"""Limits that programs set on a model's window, and limits on thinking."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class ProductWindow:
     shown : int
         Tokens of the window that the program shows or accepts.
     acts_at : int
-        Prompt size at which the program compacts or truncates, in tokens; the size shown if it does neither.
+        Prompt size at which the program compacts or truncates the prompt, in tokens. It equals `shown` if the program
+        does neither.
     source, date : str
         Source and date of the numbers.
 
@@ -149,7 +150,7 @@ class Thinking:
     date: str
 
     def reserve(self, tokens: int | None = None) -> Reserve:
-        """Return a reserve for thinking, beyond the reserve for the answer.
+        """Return a reserve for thinking, to add to the answer's reserve.
 
         Parameters
         ----------

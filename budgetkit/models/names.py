@@ -77,7 +77,10 @@ def as_listed(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_listed(name: str) -> str:
-    """Match a name, then its ever shorter prefixes, against the list."""
+    """Replace a name's longest listed beginning with the listed spelling.
+
+    If no beginning of the name is listed, only the host is removed.
+    """
     path, slash, last = name.strip().casefold().rpartition("/")
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
@@ -90,7 +93,10 @@ def _as_listed(name: str) -> str:
 
 
 def _ways_to_write(last: str) -> Iterator[str]:
-    """Yield spellings without the host, swapping version and tier in Claude's names."""
+    """Yield spellings of a name without the host.
+
+    A Claude model's name is also yielded with the version and the tier in the listed order.
+    """
     if _letters(last) in _listed_letters():
         yield last
     place = _PLACE.match(last)
@@ -160,9 +166,9 @@ def without_suffixes(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed name that a name extends, or "" if none.
+    """Return the listed name that a name extends, or "".
 
-    A name extended by a number is probably a newer model, so it does not count.
+    An extension that begins with a digit probably names a new version of the model, so it does not count.
 
     Examples
     --------
@@ -182,7 +188,7 @@ def _letters(name: str) -> str:
 def bare(name: str) -> str:
     """Return a name in listed spelling without its path.
 
-    For a fine-tuned model, it is the name of the base model.
+    The bare name of a fine-tuned model is that of its base model.
 
     Examples
     --------
@@ -204,7 +210,7 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return the host in a model's name, or "" if none.
+    """Return the host that a model's name states, or "".
 
     A host runs the model or forwards requests to it.
 
@@ -249,6 +255,8 @@ def openai_family(name: str) -> str:
 def family_encoding(name: str) -> tuple[str, bool]:
     """Return a model's OpenAI encoding, and whether it is published.
 
+    For another maker's model, the encoding is "".
+
     Examples
     --------
     >>> family_encoding("chatgpt-4o-latest"), family_encoding("gpt-9"), family_encoding("claude-2")
@@ -263,7 +271,7 @@ def family_encoding(name: str) -> tuple[str, bool]:
 
 
 def dashed(name: str) -> str:
-    """Write a name with dashes only, as the tables' patterns expect."""
+    """Replace a name's punctuation with dashes, as the tables' patterns expect."""
     return re.sub(r"[.:_]", "-", as_listed(name))
 
 
@@ -271,7 +279,7 @@ def dashed(name: str) -> str:
 def calibration_row(name: str) -> dict[str, str]:
     """Return the row of ``data/calibrations.csv`` for a model.
 
-    It is the first row whose pattern matches the name.
+    The result is the first row whose pattern matches the name.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Plans: a grant for each section and a decision for each item.
 
 - `allocating.py` grants tokens to the sections in allocation order, within their limits and caps.
-- `fitting.py` makes plans: `allocate` from plain numbers, `fit` from whole items, which `items.py` orders and selects.
-- `plan.py` and `decisions.py` hold the results; `batch.py` plans many requests or budgets at once, such as `sweep`.
+- `fitting.py` makes plans: `allocate` plans plain numbers, and `fit` plans whole items. `items.py` orders and selects
+  the items.
+- `plan.py` and `decisions.py` hold the results; `batch.py` plans many requests or budgets at once, as in `sweep`.
 - `advice.py` words warnings and findings about a budget. `reasons.py` explains losses, and the changes that would
   prevent them.
 """

@@ -3,11 +3,11 @@
 - `warnings_of`: losses of one plan, and conflicts of reserves and caps.
 - `findings`: problems of the budget itself, before any request is planned.
 
-      trigger reached   <=>  mark(trigger) <= most that the base can hold
-      target holds      <=>  mark(target) > tokens that are never cut
+      a trigger can be reached  <=>  tokens(trigger) <= most tokens that its base can hold
+      a target can be kept      <=>  tokens(target) > tokens that are never cut
 
-This module describes the results of the arithmetic (`Grant`, `Loss`, `Budget`) in words. The shares below are choices,
-not measurements.
+This module describes the results of the arithmetic (`Grant`, `Loss`, `Budget`) in words. The thresholds below are
+choices, not measurements.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
-    """Describe a larger window that avoids a loss, with its verified size."""
+    """Suggest a larger window, with its size if that prevents the loss."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
     window = plan.budget.window + more
@@ -166,7 +166,10 @@ def _amount(loss: Loss) -> str:
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:
-    """Return the unused cap tokens of other sections, largest first."""
+    """Return the tokens that other sections leave unused below their caps.
+
+    The sections with the most unused tokens come first.
+    """
     budget = plan.budget
     left = {
         g.section: (budget.caps[g.section] or 0) - max(g.granted, budget.floors[g.section])
@@ -186,7 +189,7 @@ def answer_sizes(budget: Budget) -> dict[str, int]:
 
 
 def unused_answers(budget: Budget, most: int | None) -> Notices:
-    """Yield a notice for each reserve larger than the longest answer."""
+    """Yield a notice for each answer reserve above the longest answer."""
     for name, size in answer_sizes(budget).items():
         if most is not None and size > most:
             problem = (
@@ -196,7 +199,10 @@ def unused_answers(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer(budget: Budget, most: int | None) -> Notices:
-    """Yield a notice if a reserve for the answer is missing."""
+    """Yield a notice if a shared window has no answer reserve.
+
+    There is no notice if the longest answer is unknown.
+    """
     if most and not any(answer_sizes(budget).values()) and budget.kind == "shared":
         yield (
             "No tokens are reserved for the answer, but the window holds both prompt and answer",
@@ -205,7 +211,7 @@ def missing_answer(budget: Budget, most: int | None) -> Notices:
 
 
 def missing_answer_notices(budget: Budget) -> list[str]:
-    """Return a warning if a needed reserve for the answer is missing."""
+    """Return a list with a warning if an answer reserve is missing."""
     return [two_sentences(*lack) for lack in missing_answer(budget, budget.max_output)]
 
 
@@ -266,7 +272,7 @@ class Finding:
 class Case:
     """A budget with the facts that its checks need.
 
-    A check finds nothing if its facts are missing.
+    A check whose facts are missing finds no problem.
 
     Parameters
     ----------
@@ -281,7 +287,7 @@ class Case:
     lost : sequence of int
         Number of messages dropped before each request, from a replay.
     tools, thinking : int
-        Tokens of the tool schemas, and the model's thinking limit.
+        Tokens of the tool schemas, and the most tokens that the model may use for thinking.
     cache_minimum : int
         Minimum size of a cached prompt at the provider, in tokens.
     price_step : int
@@ -312,7 +318,10 @@ class Case:
         return tokens
 
     def mark(self, amount: Any, of: str) -> tuple[int, int]:
-        """Return an amount in tokens, and the largest size of its base."""
+        """Return an amount in tokens, and the most tokens available.
+
+        `of` names the base of a share: "window", "usable", or "limit" (the cap of the remainder).
+        """
         cap = self.budget.caps.get(self.budget.remainder or "")
         usable = max(0, self.budget.usable)
         if of == "limit" and cap is not None:
@@ -324,7 +333,10 @@ class Case:
 
     @property
     def fixed(self) -> int:
-        """Minimum tokens of all sections except the remainder."""
+        """Tokens that the sections other than the remainder always take.
+
+        If the demand is known, these are the smallest demands of the required sections; otherwise, they are the floors.
+        """
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]
         if not len(self.demand):
@@ -425,7 +437,7 @@ class _Checks(Case):
             yield problem, "lower a floor or a reserve, or choose a larger window"
 
     def find_pool_not_enforced(self) -> Notices:
-        """Report uncapped sections that exceed the shared pool."""
+        """Report uncapped sections that exceed the shared pool, or may do so."""
         budget = self.budget
         sharing = [a.section for a in budget.allocations if a.cap is None and not a.required]
         mend = "give each a cap, or let them share the pool with order='pool together'"
@@ -551,7 +563,7 @@ def findings(budget: Budget, **facts: Any) -> tuple[Finding, ...]:
 
 
 def has_buffer(budget: Budget) -> bool:
-    """Return True if a reserve serves neither the answer nor a section.
+    """Return True if a non-empty reserve serves neither answer nor section.
 
     >>> from budgetkit.budget import Reserve
     >>> has_buffer(Budget(100, [Reserve("output", 9, "output")])), has_buffer(Budget(100, [Reserve("safety", 9)]))

@@ -1,7 +1,7 @@
 """Grants in tokens: the window divided among sections in allocation order.
 
-`allocate_in_order` divides it for every kind of section, one demand at a time or many at once as arrays. Here are the
-sections that can be cut anywhere; those of whole items are in `fitting.py` and `batch.py`.
+`allocate_in_order` divides the window for every kind of section, for a single demand or for arrays of demands. This
+module defines the sections that can be cut anywhere; `fitting.py` and `batch.py` define sections of whole items.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Sections:
     choose: Any = staticmethod(lambda condition, yes, no: yes if condition else no)
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Any:
-        """Return the tokens that a section takes within its limit."""
+        """Return the tokens that a section takes within its limit.
+
+        A section that does not fit takes none if its `overflow` or `when_full` is "drop".
+        """
         if cap is not None and allocation.overflow == "drop":
             demand = self.choose(demand > cap, 0, demand)
         if allocation.when_full == "drop" and not allocation.required:
@@ -39,16 +42,22 @@ class Sections:
         return self.least(demand, limit)  # a limit is never above the cap
 
     def required_cap(self, _allocation: Allocation, cap: Any) -> Any:
-        """Return a required section's cap, raised for whole items."""
+        """Return the cap of a required section.
+
+        Subclasses for whole items may raise the cap.
+        """
         return cap
 
     def floor_of(self, _allocation: Allocation, floor: Any) -> Any:
-        """Return a section's floor, raised for whole items."""
+        """Return the floor of a section.
+
+        Subclasses for whole items raise the floor to the end of an item.
+        """
         return floor
 
 
 class SectionArrays(Sections):
-    """Sections that can be cut anywhere, with arrays that hold many demands."""
+    """Sections that can be cut anywhere, with arrays of demands and grants."""
 
     least = staticmethod(np.minimum)
     most = staticmethod(np.maximum)
@@ -93,13 +102,13 @@ class _TokensLeft:
     Attributes
     ----------
     remaining : int or array
-        The window less its reserves and the tokens already granted, not counting reserves for single sections.
+        The window less all reserves, and less the tokens already granted beyond the sections' own reserves.
     pool : int or array
-        The shared pool less the grants to sections without a cap.
+        The shared pool, less the grants to sections without a cap if these sections share the pool.
     promised : dict
-        The floor of each section, at most its demand and its cap.
+        The floor of each section that has one, reduced to its demand or its cap if these are lower.
     waiting, waiting_uncapped : int or array
-        Floors of all sections still to be allocated, and of those without a cap.
+        Sums of the promised floors: of all sections still to be allocated, and of the uncapped sections among them.
     """
 
     def __init__(self, budget: Budget, demand: Mapping[str, Any], sections: Sections) -> None:
@@ -134,7 +143,7 @@ class _TokensLeft:
     def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
         """Return a section's limit before its cap is applied.
 
-        Afterwards, the section's floor is no longer set aside.
+        After this call, the section's floor is no longer set aside.
         """
         floor = self.promised.get(allocation.section, 0)
         # Everything left, less the floors of later sections, plus the reserve of this section alone.
@@ -173,11 +182,11 @@ class _TokensLeft:
 def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     """Return a section's share of the free tokens, according to its weight.
 
-    The other sections, pairs of weight and demand, take at most their demand.
+    `others` has the weight and the demand of each other section. A section takes at most its demand.
 
     Examples
     --------
-    Share 100 tokens equally with a section that asks for 10, and with a section that asks for all of them.
+    A section shares 100 tokens equally with a section that asks for 10 tokens, and with one that asks for 100 tokens.
 
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
@@ -208,6 +217,8 @@ def with_undeclared(
 ) -> Budget:
     """Add undeclared sections, which draw on the pool, to a budget.
 
+    In a budget with ``undeclared="error"``, an undeclared section is an error.
+
     Examples
     --------
     >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
@@ -230,6 +241,8 @@ def with_undeclared(
 
 def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
     """Grant tokens for a frame of demands, respecting item limits.
+
+    For an item limit, the frame's ``attrs["passages"]`` must list the score and the tokens of each passage.
 
     >>> from budgetkit import Allocation, Budget
     >>> demands = pd.DataFrame({"knowledge": [60]})

@@ -1,11 +1,13 @@
 """RequestBatch: many requests planned at once, for one or more budgets.
 
-Allocation uses arrays with one number per request. A section that keeps whole items from the front needs one search for
-all requests: their units are stored in one array, request after request, in order of keeping, next to the running sum
-of their sizes. The search finds the place where the sum, counted from a request's first unit, exceeds the limit.
+Allocation uses arrays with one number per request. A section that keeps whole items up to its limit needs one search
+for all requests: the units of the requests are stored in one array, request after request and in the order in which
+they are kept, next to the running sum of their sizes. The search finds the place where the sum, counted from a
+request's first unit, exceeds the limit.
 
-Some requests need more: a call and its result in two sections, a fill that skips, a cut inside an item, or competing
-items of several sections. They are planned one by one. So a batch grants each request exactly the same tokens as `fit`.
+One search is not enough for requests with a call and its result in two sections, a fill that skips, a cut inside an
+item, or competing items of several sections. Such requests are planned one by one, so a batch grants each request
+exactly the same tokens as `fit`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _KEPT = 2
 class RequestBatch:
     """Many requests, such as the turns of one or more conversations.
 
-    A batch caches its latest plans. It compares equal only to itself, and its arrays are read-only.
+    A batch caches its latest plans. A batch compares equal only to itself, and its arrays are read-only.
     """
 
     demand: pd.DataFrame
@@ -140,7 +142,9 @@ class RequestBatch:
 
 
 def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
-    """Convert requests to a batch.
+    """Convert a frame of demands to a batch.
+
+    A batch is returned unchanged.
 
     Examples
     --------
@@ -161,11 +165,12 @@ class Stack:
     sums : int array, shape (units of all requests + 1,)
         Running sum of the tokens of the units.
     base, total, first : int array, shape (requests,)
-        For each request, the running sum before its units, their total, and the tokens of its first non-empty unit.
+        For each request, the running sum before its units, the tokens of all its units, and the tokens of its first
+        non-empty unit.
 
     Examples
     --------
-    Two requests: one with units of 30 and 20 tokens, and one with a unit of 50.
+    One request has units of 30 and 20 tokens, and another request has a unit of 50 tokens.
 
     >>> stack = Stack(np.array([0, 30, 50, 100]), np.array([0, 50]), np.array([50, 50]), np.array([30, 50]))
     >>> stack.fitting(np.array([40, 40])).tolist()
@@ -178,19 +183,19 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return the tokens of each request's first units that fit."""
+        """Return each request's tokens in the first units that fit."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return the tokens of each request's first units that reach a floor."""
+        """Return each request's tokens in the first units that reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
 
 class Stacks(SectionArrays):
-    """The sections of many requests, with cached stacks.
+    """The sections of many requests, with cached stacks of their units.
 
     Attributes
     ----------
@@ -219,7 +224,7 @@ class Stacks(SectionArrays):
         return granted
 
     def floor_of(self, allocation: Allocation, floor: int) -> Ints:
-        """Return each request's tokens that a floor guarantees, in whole units."""
+        """Return each request's tokens in the units that a floor guarantees."""
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:
@@ -231,7 +236,7 @@ class Stacks(SectionArrays):
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 
     def required_cap(self, allocation: Allocation, cap: int) -> Any:
-        """Return a required section's cap, raised to its first unit if needed."""
+        """Return a required section's cap, raised to fit its first unit."""
         if self.is_special(allocation):
             return cap
         return np.maximum(self.stack(allocation).first, cap)
@@ -274,14 +279,15 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     budget : Budget
         The window, its reserves and its sections.
     demands : DataFrame, shape (rows, sections)
-        Demands in tokens, one column per section, for turns of a conversation or for many conversations. Sections
-        without a column have no demand.
+        Demands in tokens, with one row per turn or conversation and one column per section. A section without a column
+        has no demand.
 
     Returns
     -------
     DataFrame
-        A tidy frame with one row for each row of `demands` and each section. Columns: the names of the index of
-        `demands` (``row`` if it has none), section, demand, limit, granted, cut (int64, tokens).
+        A tidy frame with one row for each row of `demands` and each section. Its columns are the levels of the index of
+        `demands` (``row`` for an index without a name), section, demand, limit, granted and cut. The last four are in
+        tokens (int64).
 
     Raises
     ------
@@ -317,21 +323,23 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     budget : Budget
         The budget to change. If a value overcommits the window, the deficit is a negative number.
     demand : mapping of str to int, or DataFrame of shape (rows, sections)
-        The demand of each section, in tokens; a frame has one row per turn or per conversation.
+        The demand of each section, in tokens. A frame has one row per turn or per conversation.
     **lines
-        Values to try by line: ``window``, a reserve or a section, with sizes in tokens or shares.
+        Values to try for ``window``, a reserve or a section, given by name. Each value is a number of tokens or a share
+        of the window.
 
     Returns
     -------
     DataFrame
-        A tidy frame with one row for each value (or pair of values), each row of `demand` and each section. Columns:
-        the lines (tokens, int64; ``attrs["lines"]`` has their names), the names of the index of a frame, section,
-        demand, limit, granted, cut (int64, tokens), free and shared_pool (int64, tokens, signed).
+        A tidy frame with one row for each value (or pair of values), each row of `demand` and each section. Its columns
+        are the varied lines, the levels of the index of `demand` if that is a frame, section, demand, limit, granted,
+        cut, free and shared_pool. All except the index and the section are in tokens (int64); free and shared_pool may
+        be negative. ``attrs["lines"]`` lists the names of the varied lines.
 
     Raises
     ------
     ValueError
-        If there are no lines or more than two, a line has no values, or its name is that of a result column.
+        If there are no lines or more than two, or if a line has no values or is named like a column of the result.
     LookupError
         If a line or a section is unknown.
 
@@ -384,7 +392,7 @@ def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.
 
 
 def _tidy(index: pd.DataFrame, columns: Columns, **more: Any) -> pd.DataFrame:
-    """Return one row for each request and section."""
+    """Return a frame with one row for each request and section."""
     frames = [index.assign(section=s, **column, **more) for s, column in columns.items()]
     if not frames:
         return pd.DataFrame(columns=[*index.columns, *_COLUMNS[:5], *more])
@@ -404,17 +412,18 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     swept : DataFrame
         The result of `sweep` for a frame of many demands.
     by : str or list of str
-        The varied lines.
+        Names of the lines that the sweep varied.
     of : {"turns", "conversations"}
-        The unit: each row of the demand, or each conversation, which counts as cut if any of its turns is. The levels
-        of the demand's index other than "turn" identify the conversation; without that level, each row is a
-        conversation.
+        The unit to count: rows of the demand, or conversations. A conversation counts as cut if any of its turns is
+        cut. The levels of the demand's index other than "turn" identify the conversation. In a demand without the level
+        "turn", each row is a conversation.
 
     Returns
     -------
     DataFrame
-        One row for each value and section, and one with section "any". Columns: the lines, section, cut_share (float64,
-        0 to 1), cut (float64, mean tokens; for a conversation, the tokens cut in its worst turn).
+        A frame with one row for each value and section, and one row for each value with the section "any". Its columns
+        are the varied lines, section, cut_share (from 0 to 1) and cut (the mean number of tokens cut, where a
+        conversation counts with its worst turn).
 
     Raises
     ------

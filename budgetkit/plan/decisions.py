@@ -1,6 +1,7 @@
 """Decisions: the outcome of every item, and its reason, as columns.
 
-A plan of a million items has a million decisions, so they are stored as numbers and converted to objects on access.
+A plan of a million items has a million decisions, so decisions are stored as numbers and converted to objects on
+access.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Decision:
     kept : int
         Tokens of the item that are kept.
     outcome : {"kept", "cut", "dropped"}
-        The outcome of the decision.
+        The outcome for the item.
     reason : str
         The reason for the outcome, one of `REASONS`.
 
@@ -119,7 +120,7 @@ class Decision:
 class Decisions:
     """Decisions as columns that are computed on first access.
 
-    An element is a `Decision`, a view of one row.
+    Indexing returns a `Decision` about one item.
 
     Examples
     --------
@@ -134,12 +135,12 @@ class Decisions:
 
     @property
     def kept(self) -> Ints:
-        """Tokens kept of each item."""
+        """Number of tokens that are kept of each item."""
         return self.made()[0]
 
     @property
     def reasons(self) -> Reasons:
-        """The reason for each item, as an index into `REASONS`."""
+        """The reason for each item's outcome, as an index into `REASONS`."""
         return self.made()[1]
 
     def __len__(self) -> int:
@@ -243,7 +244,7 @@ class Decisions:
 def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
     """Return stored columns, for decisions read from a file.
 
-    It replaces the function that computes the columns of a new plan.
+    The decisions of a new plan compute their columns instead.
     """
     return columns
 
@@ -311,9 +312,9 @@ class Loss:
 
 
 def reason_when_full(budget: Budget, allocation: Allocation, free: int) -> int:
-    """Return whether a full window or a full pool caused a loss.
+    """Return the reason for a loss: a full window or pool.
 
-    The pool can be full while tokens that caps claim remain.
+    The pool can be full although the window is not: capped sections may have tokens left.
 
     Examples
     --------

@@ -1,17 +1,18 @@
-"""Plans of whole items, each kept, cut or dropped for a reason.
+"""Plans of whole items, with a reason for each item's outcome.
 
-Sections are allocated one by one, and `fit` chooses the items that each section keeps. There are two main
-reasons to drop an item: it exceeds its section's cap, which a higher cap would prevent, or the window is full, which a
-larger window would prevent.
+Sections are allocated one by one, and `fit` chooses the items that each section keeps. There are two main reasons to
+drop an item: the section is over its cap, so a higher cap would keep the item, or the window is full, so a larger
+window would keep it.
 
-The state during the allocation, in an example: a window of 100 tokens; sections system (cap 20) and history (newest
-first); items system 15, history 50, 40, 30. System is allocated first, then history with a limit of 85:
+An example shows the state during the allocation. A window of 100 tokens has the sections system (with a cap of 20) and
+history (which keeps the newest items first). The system item has 15 tokens; the history items have 50, 40 and 30. The
+system section is allocated first, then the history with a limit of 85:
 
     outcomes["system"]    units [15]           reasons [FITS]                        granted 15
     outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, WINDOW_FULL]     granted 70
 
-Units are in the section's order of keeping, here from the newest. At the end the reasons are sorted into the order of
-the items, one decision per item: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
+Units are in the order in which the section keeps them, here from the newest to the oldest. At the end the reasons are
+sorted into the order of the items, with one decision per item: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
 """
 
 from __future__ import annotations
@@ -95,9 +96,9 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     items : iterable of Item, or Items
         The items to fit, oldest first within a section.
     cut : callable, optional
-        ``cut(item, limit, allocation)`` returns the item shortened to at most `limit` tokens, or None. It is called for
-        the first item that does not fit in a section of granularity "line" or "token". `budgetkit.truncation.cutter`
-        returns such a function for texts.
+        A function of an item, a limit and an allocation. It returns the item shortened to at most `limit` tokens, or
+        None if nothing of the item remains. In a section of granularity "line" or "token", the function is called for
+        the first item that does not fit. `budgetkit.truncation.cutter` returns such a function for texts.
 
     Returns
     -------
@@ -113,7 +114,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
     Examples
     --------
-    Four passages compete for 2,000 tokens; `fill` decides about the last one.
+    Four passages compete for 2,000 tokens; `fill` decides about the last passage.
 
     >>> items = [Item("retrieval", t, s) for t, s in [(800, .95), (700, .85), (600, .7), (400, .6)]]
     >>> budget = Budget(4_000, (), [Allocation("retrieval", 2_000, keep="best")])
@@ -180,7 +181,7 @@ class _Choice(Sections):
     def item_columns(self) -> tuple[Ints, Reasons]:
         """Return the kept tokens and the reason of each item.
 
-        They are computed once, after the last decision.
+        The two columns are computed once, after the last decision.
         """
         if self._item_columns is None:
             self._item_columns = self._columns()
@@ -215,13 +216,16 @@ class _Choice(Sections):
         return int(self._columns()[0][self.columns.rows(section)].sum())
 
     def settle(self, free: int) -> None:
-        """Distinguish a full pool from a full window, after all allocations."""
+        """Correct the reason "window full" where only the pool was full.
+
+        This is known only after all allocations.
+        """
         for outcome in self.outcomes.values():
             if reason_when_full(self.budget, outcome.lines[0], free) != WINDOW_FULL:
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return the units of sections, in the first section's order of keeping."""
+        """Return the units of sections, ordered by the first section's `keep`."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -237,8 +241,8 @@ class _Choice(Sections):
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         """Return a required section's cap, raised if its first item needs more.
 
-        The first item of a required section is never dropped. If it cannot be cut to the cap, its size replaces the
-        cap.
+        The first item of a required section is never dropped. If that item cannot be cut to the cap, the item's size
+        replaces the cap.
         """
         units = self._units((allocation,))
         for place, tokens in enumerate(units.tokens[: allocation.limit_items]):
@@ -260,7 +264,7 @@ class _Choice(Sections):
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        """Choose units within a limit, and cut the first unit beyond it."""
+        """Choose units within a limit, and cut the next unit if allowed."""
         allocation = lines[0]  # its rules apply to all lines
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
@@ -281,7 +285,10 @@ class _Choice(Sections):
             self._cut_first(allocation, outcome, limit - granted)
 
     def _cut_first(self, allocation: Allocation, outcome: _Outcome, remaining: int) -> None:
-        """Shorten the first dropped unit to the tokens left."""
+        """Shorten the first dropped unit to the tokens left.
+
+        A single item that is dropped only because no cut function was given gets the reason `UNCUT`.
+        """
         gone = [n for n, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)]
         if not gone:
             return
@@ -296,9 +303,10 @@ class _Choice(Sections):
             outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, remaining: int) -> Item | None:
-        """Return a shortened item, or None if nothing of it remains.
+        """Return a shortened item, or None if it cannot be cut.
 
-        Groups are kept or dropped as a whole, even across sections, and never cut.
+        Groups are kept or dropped as a whole, even across sections, and never cut. If there is no cut function, an item
+        of a required section is cut by its number of tokens only and loses its payload.
         """
         if allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
@@ -323,9 +331,12 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop the remaining items of broken groups, and return True if any.
+        """Drop the remaining items of groups that have lost an item.
 
-        For example, if a call in "history" is dropped, its result in "tools" is an orphan and dropped, too.
+        Return True if any item was dropped.
+
+        For example, if a call in "history" is dropped, its result in "tools" is an orphan and is dropped, too. An
+        orphan in a required section is an error.
         """
         if not self.columns.has_split_groups:
             return False
@@ -348,7 +359,7 @@ class _Choice(Sections):
 def _reasons(
     allocation: Allocation, units: Units, limit: int, cap: int | None
 ) -> tuple[bytearray, int]:
-    """Return each unit's reason, and the tokens of the kept units."""
+    """Return a reason for each unit, and the kept units' tokens."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 
@@ -372,7 +383,10 @@ def _reasons(
 def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
-    """Drop units down to a limit, and return the tokens kept."""
+    """Drop units until the remaining units fit, and return their tokens.
+
+    With `overflow` "drop", all units are dropped.
+    """
     # Either the whole section is dropped, or a number of its first units is kept.
     if overflow == "drop" or fill == "prefix":
         number_kept = 0 if overflow == "drop" else units.fitting(limit)

@@ -1,8 +1,8 @@
 """Counted items by section, and the units that each section selects.
 
-Items are read once, and each plan only selects among them. Sizes are lists, because most conversations have few items;
-arrays of all items are built on first access. A *unit* is an item, or all items of a group, and is kept or dropped as a
-whole. :func:`select` chooses the units that a section keeps.
+Items are read once, and each plan only selects among them. Sizes are stored as lists, because most conversations have
+few items; arrays of all items are built on first access. A *unit* is an item, or all items of a group, and is kept or
+dropped as a whole. :func:`select` chooses the units that a section keeps.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ class Item:
     tokens : int
         Size of the item with its framing, in tokens, at least 0.
     score : float
-        Relevance of the item. Among items of equal importance the highest score is kept first.
+        Relevance of the item. In a section with ``keep="best"``, the highest score is kept first among items of equal
+        importance.
     importance : int or None
-        Importance of the item; higher is kept first. Default: the importance of its section.
+        Importance of the item. The most important items are kept first. Default: the importance of the section.
     group : Hashable or None
         Group of items that are kept or dropped together, such as a tool call and its results; default: none.
     payload : object
         Content of the item, such as a message, passed through unchanged.
     roles : mapping of str to str or None
-        The role table that assigned its section, used to detect a plan with another table. This field is ignored when
-        items are compared.
+        The role table that assigned the item's section, used to detect a budget with a different table. This field is
+        ignored when items are compared.
 
     Raises
     ------
@@ -91,7 +92,7 @@ KNAPSACK_CELLS = 2_000_000_000  # units times limit; a larger table takes minute
 
 @dataclass(eq=False)
 class Units:
-    """The units that one section chooses from, in order of keeping.
+    """Units of a section, in the order in which they are kept.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class Units:
     scores : list of float or None
         Scores of the units, or None if they are not needed.
     order : sequence of int
-        Number of the unit at each position.
+        Numbers of the units, in the order in which they are kept. Units are numbered by their first items.
     number : list of int or None
         Number of each item's unit, or None if each item is a unit of its own.
     sums : list of int
@@ -135,7 +136,7 @@ class Units:
         return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
-        """Return how many of the first units fit in a limit.
+        """Return the number of first units that fit in a limit.
 
         Examples
         --------
@@ -147,7 +148,7 @@ class Units:
     def reaching(self, floor: int, most_units: int | None = None) -> int:
         """Return the tokens of the first units that reach a floor.
 
-        At most `most_units` units are counted.
+        At most `most_units` units are counted. If even all of them do not reach the floor, the result is their sum.
 
         Examples
         --------
@@ -166,7 +167,7 @@ class Units:
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
     """Choose the units that fit in a limit.
 
-    The result is the number of first units that are kept, and the positions of later kept units.
+    The result is the number of first units that are kept, and the positions of the later units that are kept.
 
     Examples
     --------
@@ -199,8 +200,9 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
 def _knapsack(units: Units, limit: int) -> list[int]:
     """Choose the units with the greatest total score, as a 0/1 knapsack.
 
-    `best[n]` is the greatest score of the units so far within n tokens. For each unit, a row of bits records whether
-    the best choice within n tokens includes it, for every n.
+    `best[n]` is the greatest total score that the units considered so far reach within n tokens. For each unit, a row
+    of bits records for every n whether the best choice within n tokens includes that unit. Units that add no score may
+    take the tokens that remain.
     """
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
@@ -337,9 +339,9 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return the units of some sections, in order of keeping.
+        """Return the units of some sections, ordered by `keep`.
 
-        The units are computed once.
+        The units are cached.
 
         Examples
         --------
@@ -418,7 +420,7 @@ def _best_first(
 def _weights(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[float]:
-    """Return each unit's importance, which is the highest of its items."""
+    """Return each unit's importance: the highest importance of its items."""
     weights = []
     for item in section_items:
         weight: float = importance[item.section]
@@ -456,7 +458,7 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
-    """Return the maximum of each unit, or NaN if it contains NaN."""
+    """Return the maximum of each unit, or NaN for units with NaN."""
     tops: dict[int, float] = {}
     for unit, value in zip(number, column, strict=True):
         top = tops.get(unit, value)
@@ -465,7 +467,7 @@ def _highest(column: Sequence[float], number: list[int]) -> list[float]:
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
-    """Return the first invalid item's error, or None if all are valid."""
+    """Return an error for the first invalid item, or None."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(

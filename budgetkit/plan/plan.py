@@ -33,13 +33,13 @@ from budgetkit.plan.reasons import Replan, Why, explain
 
 
 def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the tokens left for the budget's remainder.
+    """Return the tokens left for the section that is the budget's remainder.
 
-    The result is a number or an array, as the columns are.
+    The result is an integer if the columns hold integers, or an array if they hold arrays.
 
     Examples
     --------
-    A floor of 400 exceeds the window, as the system prompt leaves 100.
+    The system prompt leaves only 100 tokens, although the history has a floor of 400.
 
     >>> from budgetkit.budget.allocation import Allocation
     >>> sections = [Allocation("system", required=True), Allocation("history", floor=400)]
@@ -126,7 +126,7 @@ class Plan:
 
     @property
     def reserved(self) -> int:
-        """Tokens of the reserves, less those used by the sections they serve."""
+        """Reserved tokens, without those that the served sections have used."""
         held_tokens = self.budget.held
         if held_tokens:
             used = sum([min(g.granted, held_tokens.get(g.section, 0)) for g in self.grants])
@@ -136,14 +136,14 @@ class Plan:
 
     @property
     def free(self) -> int:
-        """Tokens left in the window, negative if required sections exceed it."""
+        """Tokens left in the window; negative if the grants overflow it."""
         return self.budget.window - self.used - self.reserved
 
     @property
     def remainder(self) -> int:
         """Tokens left for the budget's remainder, regardless of its demand.
 
-        A negative number means that so many tokens are missing.
+        If the number is negative, that many tokens are missing.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Plan:
 
     @property
     def is_constrained(self) -> bool:
-        """True if the remainder is below the budget's `constrained_below`."""
+        """True if the remainder has fewer tokens than the budget's `constrained_below`."""
         threshold = self.budget.constrained_below
         return threshold is not None and self.remainder < threshold
 
@@ -165,12 +165,13 @@ class Plan:
 
     @property
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
-        """Token use and overflow by section, named as in anchor's document (004).
+        """Token use and overflow, by section.
 
-        ``token_usage_by_source`` has the tokens of each non-empty section, and ``shared_pool_usage`` the tokens of
-        sections without a cap. ``budget_overflow_by_source`` is the number of items dropped or cut because of their
-        section's cap, and ``window_overflow_by_source`` the number lost because the window or the pool was full. For a
-        plan of plain numbers, these two fields count tokens instead of items.
+        The fields are named as in anchor's "Token Budget Management" (document 004). ``token_usage_by_source`` has the
+        tokens of each section with a grant, and ``shared_pool_usage`` the tokens of all sections without a cap.
+        ``budget_overflow_by_source`` is the number of items dropped or cut because of their section's cap, and
+        ``window_overflow_by_source`` the number lost because the window or the pool was full. For a plan of plain
+        numbers, these two fields count tokens instead of items.
 
         Examples
         --------
@@ -227,14 +228,14 @@ class Plan:
         Returns
         -------
         Why
-            The reasons in order, and the smallest single changes that would keep the item, verified by planning again.
+            The reasons, and the smallest changes that would keep the item or section, each verified by planning again.
 
         Raises
         ------
         LookupError
             If the plan has no such item or section.
         ValueError
-            If the plan was loaded from a saved state, which cannot be planned again.
+            If the plan was loaded from a saved state, so that it cannot be planned again.
 
         Examples
         --------
@@ -259,8 +260,9 @@ class Plan:
         Returns
         -------
         DataFrame
-            Columns section, cap (Int64, missing without one), demand, limit, granted, cut (int64, tokens),
-            and dropped_by_cap, dropped_by_window, dropped_by_pool, uncut (int64, items).
+            A frame with one row per section. The columns cap (Int64, missing for an uncapped section), demand, limit,
+            granted and cut are in tokens. The columns dropped_by_cap, dropped_by_window, dropped_by_pool and uncut are
+            numbers of items, which are 0 in a plan of plain numbers. The column section has the name of the section.
 
         Examples
         --------
@@ -333,9 +335,9 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
 
 
 def raise_if_overrun(plan: Plan) -> Plan:
-    """Return a plan, or raise an error if it overflows.
+    """Return a plan, or raise an error if the plan overflows.
 
-    Sections with misspelled names cause a warning.
+    An overflow is an error only with ``deficit="raise"``. Sections with misspelled names cause a warning.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Why: reasons for a loss, and the smallest changes that prevent it.
 
-Each change is found by planning again with other values until two adjacent values are found, one of which keeps the
-item while the other does not. There is no closed formula, because the tokens left by one section go to the next.
+Each change is found by planning again with other values, until one value keeps the item and the adjacent value does
+not. There is no closed formula, because the tokens that one section leaves go to the next section.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _MOST_IMPORTANT = 10
 
 @dataclass(frozen=True)
 class Mend:
-    """A change that keeps a lost item or section.
+    """A change that would keep a lost item or section.
 
     Parameters
     ----------
     line : str
-        The changed line: "window", a reserve, a section, "importance" of a section or item, "limit_items" of a section,
-        or "tokens" of the item.
+        Name of the changed value: "window", a reserve, a section (its cap), "importance" (of the section or the item),
+        "limit_items" (of the section) or "tokens" (of the item).
     before : int
-        Current value of the line, in tokens or importance.
+        The current value.
     after : int
-        The nearest value that keeps the item; the adjacent value closer to `before` does not.
+        The value nearest to `before` that keeps the item or section.
     sentence : str
         The change in words.
     budget : Budget, optional
@@ -62,14 +62,14 @@ class Why:
     section : str
         Name of the section.
     wanted : int
-        Demand of the section, in tokens.
+        Demand of the section, or size of the item, in tokens.
     kept : int
-        Tokens granted to the section.
+        Tokens granted to the section, or tokens that are kept of the item.
     reasons : tuple of str
         The reasons, from the section's limit down to the item.
     mends : tuple of Mend
-        The smallest changes that would keep the whole item or section, each verified by planning again. Each changes
-        one line or, if no single line suffices, a cap and the window together.
+        The smallest changes that would keep the whole item or section, each verified by planning again. A change is one
+        new value or, if the section's cap alone does not suffice, a new cap together with a new window.
     unmended : str
         The outcome in a very large window if no change prevents a loss, otherwise "".
 
@@ -178,7 +178,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the smallest changes that keep the item or section."""
+        """Return the smallest changes that would keep the item or section."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -228,7 +228,7 @@ class _LossExplainer:
             )
 
     def by_budget(self) -> Iterator[Mend]:
-        """Yield changes to a cap, a reserve, an importance or the window."""
+        """Yield changes to a cap, reserve, item limit, importance or the window."""
         budget = self.plan.budget
         name = one_line(self.section)
         if self.cap is not None:
@@ -288,7 +288,7 @@ class _LossExplainer:
         changes: Callable[[int], dict[str, Any]] | None = None,
         ending: str = " from {:,} to {:,} tokens.",
     ) -> Iterator[Mend]:
-        """Yield the smallest change to a line that keeps the item."""
+        """Yield the smallest change of one value that keeps the item."""
         if far == now:
             return
         changes = changes or (lambda n: {line: n})
@@ -304,7 +304,7 @@ class _LossExplainer:
             yield Mend(line, now, size, beginning + ending.format(now, size), budget)
 
     def _changed(self, changes: dict[str, Any], deficit: Deficit = "signed") -> Budget | None:
-        """Return the changed budget, or None if its deficit rule rejects it."""
+        """Return the changed budget, or None if the budget is invalid."""
         try:
             signed: Budget = replace(self.plan.budget, deficit="signed")
             return replace(signed.assign(**changes), deficit=deficit)
@@ -324,9 +324,10 @@ class _LossExplainer:
 
 
 def nearest_value(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
-    """Return the passing value nearest to `near`, or None if `far` fails.
+    """Find the value nearest to `near` that meets a condition.
 
-    The neighbour of that value that is closer to `near` has been tested and fails.
+    The result is None if `far` does not meet the condition. The search halves the range between `near` and `far`, so it
+    expects that the condition, once met on the way to `far`, stays met.
 
     Examples
     --------
@@ -366,7 +367,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 
     Examples
     --------
-    A tenth of a window of 5,000 tokens is 500.
+    A tenth of 5,010 tokens is 501, which is enough for a demand of 500 tokens.
 
     >>> budget = Budget(1_000, [], [Allocation("a", cap=Share(0.1)), Allocation("b")])
     >>> settled_window(budget, {"a": 500, "b": 100})
@@ -399,7 +400,7 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 def _growth(amount: Amount) -> Fraction:
     """Return an amount's share of each further token in a large window.
 
-    A fixed amount or one with an upper limit takes none.
+    A fixed amount, or a share with an upper limit, takes none of these tokens.
     """
     if not isinstance(amount, Share) or amount.at_most is not None:
         return Fraction(0)
@@ -407,7 +408,10 @@ def _growth(amount: Amount) -> Fraction:
 
 
 def _fixed(amount: Amount) -> int:
-    """Return the largest fixed part of an amount."""
+    """Return the largest fixed part of an amount.
+
+    The fixed part of a share is its upper limit or, without one, its lower limit.
+    """
     if not isinstance(amount, Share):
         return amount
     if amount.at_most is None:
@@ -416,7 +420,10 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share reaches a size or maximum."""
+    """Return the window in which a share reaches a size or maximum.
+
+    The result is 0 for any amount that is not a share.
+    """
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)

@@ -1,7 +1,7 @@
 """Presets: functions that return a `budgetkit.Budget` for a system or an application.
 
-Presets have no algorithms of their own; they differ only in the fields of the budget. `PRESETS` lists them for the
-explorer and for saved states.
+Presets have no algorithms of their own; they differ only in the fields of the budget. `PRESETS` lists all presets for
+the explorer and for saved states.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Preset:
     demand : mapping of str to int
         Demand of each section while no trace is loaded, in tokens.
     ranges : mapping of str to pair of int
-        Usual range of each demand, in tokens, if the system's document states it.
+        Usual range of each demand, in tokens, if the system's document states a range.
 
     Examples
     --------
@@ -92,7 +92,10 @@ _SHIPPED = {
 
 
 def _with_plugins() -> dict[str, Preset]:
-    """Return shipped presets and plug-ins, which are imported when called."""
+    """Return the presets of this package and of plug-ins, by name.
+
+    A plug-in is imported when its preset is first called.
+    """
 
     def added(name: str) -> Preset:
         def make(*arguments: object, **settings: object) -> Budget:
@@ -156,7 +159,7 @@ CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 
 
 def __getattr__(name: str) -> Any:
-    """Read the schema on first use."""
+    """Return the JSON schema, which is read on first use."""
     if name != "CONTEXT_BUDGET_SCHEMA":
         functions = [function for function in sorted(__all__) if function.islower()]
         raise AttributeError(unknown_name("preset", name, functions))

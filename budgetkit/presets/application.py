@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 def window_of(window: Window) -> dict[str, Any]:
     """Return the budget fields that depend on the window.
 
-    They are the window's size, its kind and the model's longest answer.
+    The fields are the size of the window and, for a model, the window's kind and the longest answer.
 
     Examples
     --------
@@ -63,16 +63,17 @@ def chat(
 ) -> Budget:
     """Split a window for a conversation with moderate retrieval.
 
-    System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the remaining 20 %.
+    The system prompt gets 10 % of the window, memory 10 %, the conversation 20 %, retrieval 25 % and the answer 15 %;
+    the remaining 20 % form the shared pool.
 
     Parameters
     ----------
     window : int, Model or str
         Context window in tokens, or a model or its name.
     output : float, int or Share, default 0.15
-        Reserve for the answer, in tokens or as a part of the window. A part is at most the model's longest answer.
+        Reserve for the answer, in tokens or as a share of the window. A share is limited to the model's longest answer.
     fill : {"prefix", "skip", "knapsack"}
-        Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
+        Filling rule: "prefix" as in anchor's documentation, "skip" as in anchor's code.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -84,13 +85,13 @@ def chat(
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a share comes to 0 tokens.
+        If the window is below 10 tokens, because a share would then be 0 tokens.
     TypeError
         If a field is unknown or set by the preset.
 
     Notes
     -----
-    Shares: anchor, "Token Budget Management" (document 004).
+    The shares are those of anchor's "Token Budget Management" (document 004).
 
     Examples
     --------
@@ -106,7 +107,8 @@ def rag(
 ) -> Budget:
     """Split a window dominated by retrieval.
 
-    System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the remaining 20 %.
+    The system prompt gets 10 % of the window, memory 5 %, the conversation 10 %, retrieval 40 % and the answer 15 %;
+    the remaining 20 % form the shared pool.
 
     Parameters
     ----------
@@ -121,13 +123,13 @@ def rag(
     Raises
     ------
     ValueError
-        If the window is below 20 tokens, so that a share comes to 0 tokens.
+        If the window is below 20 tokens, because a share would then be 0 tokens.
     TypeError
         As in :func:`chat`.
 
     Notes
     -----
-    Shares: anchor, "Token Budget Management" (document 004).
+    The shares are those of anchor's "Token Budget Management" (document 004).
 
     Examples
     --------
@@ -142,8 +144,8 @@ def agent(
 ) -> Budget:
     """Split a window for an agent with tools.
 
-    System 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool results 15 %, answer 15 %; the shared
-    pool has the remaining 10 %.
+    The system prompt gets 15 % of the window, memory 10 %, the conversation 15 %, retrieval 20 %, tool results 15 % and
+    the answer 15 %; the remaining 10 % form the shared pool.
 
     Parameters
     ----------
@@ -158,13 +160,13 @@ def agent(
     Raises
     ------
     ValueError
-        If the window is below 10 tokens, so that a share comes to 0 tokens.
+        If the window is below 10 tokens, because a share would then be 0 tokens.
     TypeError
         As in :func:`chat`.
 
     Notes
     -----
-    Shares: anchor, "Token Budget Management" (document 004).
+    The shares are those of anchor's "Token Budget Management" (document 004).
 
     Examples
     --------
@@ -193,7 +195,7 @@ def _application(
 def _answer(size: Amount, window: int, longest: int | None) -> Amount:
     """Cap the answer's share at the model's longest answer.
 
-    The model never uses tokens beyond that.
+    A larger share would reserve tokens that the model never uses. A fixed number of tokens is returned unchanged.
 
     >>> _answer(Share(0.15), 128_000, 16_384), _answer(Share(0.15), 128_000, None)
     (Share(0.15, 0, 16384), Share(0.15))
@@ -215,7 +217,7 @@ def with_pool(
     shares: Mapping[str, Any],
     changes: Mapping[str, Any],
 ) -> Budget:
-    """Return a budget whose uncapped sources compete for the pool by item."""
+    """Return a budget whose uncapped sections compete for the pool by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
         raise TypeError(
             unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))
@@ -252,9 +254,9 @@ def working_memory(
 
     history = window - system - procedure - knowledge - episodes - current - output
 
-    Only the history shrinks when the window is full. Octopus' two documents disagree on the last two terms: the first
-    counts the current message and reserves the answer's tokens; the second reserves a fixed 500 for the current message
-    and its tool results, in a window that already excludes the answer.
+    Only the history shrinks when the window is full. The two documents of Octopus disagree on the last two terms. The
+    first counts the current message and reserves the tokens of the answer. The second reserves a fixed 500 tokens for
+    the current message and its tool results, in a window that already excludes the answer.
 
     Parameters
     ----------
@@ -266,17 +268,17 @@ def working_memory(
     current : {"actual", "fixed", "larger"}
         Tokens claimed by the current message: its count, `incoming`, or the larger of the two.
     incoming : int, default 500
-        Tokens reserved by "fixed" and "larger".
+        Tokens reserved for the current message if `current` is "fixed" or "larger".
     knowledge, episodes : int, float or Share
-        Caps of the retrieved sections.
+        Caps of the sections "knowledge" and "episodes".
     history_floor : int, default 4,000
-        Tokens that a plan guarantees to the history, even if the window overflows. A running conversation breaks the
-        guarantee rather than exceed the window.
+        Tokens that a plan guarantees to the history, even if the window overflows. In a running conversation the window
+        takes precedence over this guarantee.
     best : int, optional
         Maximum number of passages and of episodes, or None for any number. Default: 3.
     kind : {"shared", "input", "usable"}, optional
-        Content of the window; "usable" already excludes the answer, so `output` is not subtracted. Default: the
-        kind of the model's window, or "shared".
+        Content of the window. A "usable" window already excludes the answer, so `output` is not subtracted. Default:
+        the kind of the model's window, or "shared".
 
     Returns
     -------
@@ -286,15 +288,15 @@ def working_memory(
     Raises
     ------
     ValueError
-        If `current` is unknown, or a non-default `output` leaves nothing of the window.
+        If `current` is unknown, or if an `output` other than the default fills the window.
 
     Notes
     -----
-    Formulas and defaults: Octopus, guides "Token Budget" and "Working Memory" (documents 000 and 002).
+    The formulas and defaults are those of Octopus' guides "Token Budget" and "Working Memory" (documents 000 and 002).
 
     Examples
     --------
-    The examples of both documents:
+    These are the examples in the two documents.
 
     >>> import budgetkit as bk
     >>> demand = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
@@ -337,9 +339,9 @@ def memory_engine(
 ) -> Budget:
     """Split a window as the memory engine does, with memory as remainder.
 
-    By default, both reserves are shares of the window.
+    By default, both reserves are shares of the window:
 
-    memory = max(0, window - messages - directive - max(500, min(4096, 15 %)) - 5 %)
+    memory = max(0, window - messages - directive - max(500, min(4096, 0.15 * window)) - 0.05 * window)
 
     Parameters
     ----------
@@ -359,8 +361,8 @@ def memory_engine(
 
     Notes
     -----
-    Formula: memory engine, milestone 3.5.2 (document 001). The document's table of memory budgets contradicts the
-    formula; see ADR-0039.
+    The formula is that of the memory engine's milestone 3.5.2 (document 001). The document's table of memory budgets
+    contradicts the formula; see ADR-0039.
 
     Examples
     --------
@@ -383,7 +385,7 @@ def memory_engine(
 def _preset_lines(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
     """Return the name, allocations and roles of a preset.
 
-    `tables` adds fields to its sections.
+    `tables` gives further fields of the allocations, by section.
     """
     table = read_toml("presets.toml")
     sections = [

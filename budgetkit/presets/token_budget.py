@@ -1,4 +1,4 @@
-"""Budgets from configurations of anchor and of Plan #195."""
+"""Budgets from configurations of two systems: anchor and Plan #195."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def token_budget(
     reserve_tokens : int, default 0
         Reserve for the answer, in tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Filling rule: "prefix" as in anchor's documentation, "skip" as in its code.
+        Filling rule: "prefix" as in anchor's documentation, "skip" as in anchor's code.
     **changes
         Other fields of `budgetkit.Budget`.
 
     Returns
     -------
     Budget
-        The budget. Sources without an allocation draw on the shared pool. System and user are required unless their
-        strategy is "drop".
+        The budget. Sources without an allocation draw on the shared pool. The sections "system" and "user" are required
+        unless their strategy is "drop".
 
     Raises
     ------
     ValueError
-        If a number, source or strategy is invalid, a source is repeated, or the sum exceeds the total.
+        If a number, source or strategy is invalid, if a source is repeated, or if reserve and caps exceed the window.
 
     Notes
     -----
-    Fields, defaults and rules: anchor, "Token Budget Management" (document 004).
+    Fields, defaults and rules are those of anchor's "Token Budget Management" (document 004).
 
     Examples
     --------
@@ -135,19 +135,20 @@ def agent_prompt(
 ) -> Budget:
     """Split an agent's prompt by caps and priorities, as Plan #195 does.
 
-    Required sections are allocated first, then those of high, medium and low priority. A section over its cap is cut
-    according to its type. If the total is full, the policy decides whether low-priority sections are cut or dropped.
+    Required sections are allocated first, then the sections of high, medium and low priority. A section over its cap is
+    cut according to its type. If the window is full, the policy decides whether low-priority sections are cut or
+    dropped.
 
     Parameters
     ----------
     window : int, Model or str, optional
         Total tokens, before the output reserve; default: ``total_tokens`` of the last configuration.
     *configurations : mapping
-        Configurations that override the defaults in order, such as an agent's own. Each has the document's format, at
-        the top level or under ``context_budget`` or ``agent.context_budget``. ``max_tokens`` takes tokens, a
-        percentage ("12.5%") or None for no cap; ``sections`` is read like ``allocations``. ``enabled: false`` removes
-        all caps; inside a section it switches that section off. A key with an empty value, such as "sections:" in YAML,
-        is ignored.
+        Configurations, such as an agent's own. Each configuration overrides the defaults and the configurations before
+        it, and has the format of document 003, at the top level or under ``context_budget`` or
+        ``agent.context_budget``. ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections``
+        is read like ``allocations``. ``enabled: false`` removes all caps; inside a section, ``enabled: false`` switches
+        that section off. A key with an empty value, such as "sections:" in YAML, is ignored.
     alone : bool, default False
         If true, the default sections are left out, except the current message.
 
@@ -165,7 +166,7 @@ def agent_prompt(
 
     Notes
     -----
-    Rules and defaults: agent_ecology2, Plan #195 (document 003).
+    Rules and defaults are those of agent_ecology2's Plan #195 (document 003).
 
     Examples
     --------

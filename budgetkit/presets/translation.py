@@ -98,8 +98,8 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
 
     Notes
     -----
-    Fields: anchor, "Token Budget Management" (document 004), filled as astro-anchor 0.2.0 does; Octopus, "Token Budget"
-    (document 000); agent_ecology2, Plan #195 (document 003); langchain-core 1.7.2.
+    The fields are those of anchor's "Token Budget Management" (document 004), filled as astro-anchor 0.2.0 does, of
+    Octopus' "Token Budget" (document 000), of agent_ecology2's Plan #195 (document 003), and of langchain-core 1.7.2.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Pruning: removing messages from a long history.
 
 - `policies/` decides which messages to remove; `policies/pruners.py` has one small class per policy.
-- `dropping.py` carries out their cuts: it drops, shrinks and summarises messages.
+- `dropping.py` carries out the policies' cuts: it drops, shrinks and summarises messages.
 - `history.py` records the remaining messages.
 """
 

@@ -5,9 +5,9 @@ Messages are dropped, shrunk or summarised here.
 In each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
 then still exceeds its limit, more messages are dropped until it fits. Two numbers are stored for each message: the
 request in which it entered and the request in which it was dropped. A dropped message never comes back, since a running
-system no longer has it and a summary cannot be undone. So n messages take about n log n steps.
+system no longer has it and a summary cannot be undone. Pruning n messages therefore takes about n log n steps.
 
-The state of a history, oldest first, with a limit of 12 tokens and three messages of 5, 7 and 6 tokens:
+The table shows the state of a history with a limit of 12 tokens and three messages of 5, 7 and 6 tokens, oldest first:
 
     request    state                        tokens    gone
     0          WHOLE    WAITING  WAITING         5    -1 -1 -1
@@ -41,7 +41,7 @@ StartOn = Literal["user", "any"]
 def summary_role(start_on: StartOn) -> str:
     """Return the role of a summary.
 
-    It is "user" if requests must start with a user message, otherwise "assistant".
+    The role is "user" if requests must start with a user message, otherwise "assistant".
     """
     if start_on == "any":
         return "assistant"
@@ -69,7 +69,7 @@ def least_tokens(message: Message, tokens: int) -> int:
 
 
 def cuttable_tokens(history: History) -> int:
-    """Return the tokens saved by shortening all whole tool results."""
+    """Return the tokens saved by shortening all uncut tool results."""
     return sum(max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results)
 
 
@@ -81,7 +81,7 @@ SummarisingCut = Generator[SummaryRequest, int | None, None]
 
 
 class Visit(NamedTuple):
-    """One request of a conversation, for pruning."""
+    """The facts about one request that pruning needs."""
 
     context: PruningContext
     entering: Sequence[int]  # the messages that are new in this request
@@ -186,10 +186,11 @@ Steps = Generator[SummaryRequest, int | None, list[WrittenSummary]]
 def pruning_context(
     limit: int, others: int, usable: int, window: int, turn: int, pause: float = 0.0
 ) -> PruningContext:
-    """Return the pruning context before a request.
+    """Return the state of the history that a policy receives.
 
-    Sizes are in tokens, the pause in seconds. The limit is at most the tokens that the other sections leave, even if
-    the budget guarantees more, because the provider rejects a request that exceeds the window.
+    Sizes are in tokens, and the pause is in seconds. The limit is at most the number of tokens that the other sections
+    leave, even if the budget guarantees the history more than that, because the provider rejects a request that exceeds
+    the window.
 
     Examples
     --------
@@ -228,12 +229,12 @@ def prune(
 ) -> Steps:
     """Prune a history before one request.
 
-    This generator yields each needed summary and is sent its tokens, or None if the rule sets its length. It returns
-    the summaries of the request.
+    This generator yields a request for each summary. It is sent the tokens of the summary, or None if the policy's rule
+    sets the length. It returns the summaries written before the request.
 
-    The default floor of one message is ignored if the request would exceed the window even with tool results shortened
-    by `cuttable` tokens; a floor set by the user is kept. With `start_on="user"` the history starts with a user message
-    or a summary regardless of the floor, because some providers reject any other request.
+    The default floor of one message is ignored if the request would exceed the window even after shortening its tool
+    results, which saves `cuttable(history)` tokens. A floor set by the user is kept. With `start_on="user"` the history
+    starts with a user message or a summary regardless of the floor, because some providers reject any other request.
 
     Examples
     --------
@@ -306,7 +307,7 @@ def _carry_out(
 
 
 def _drop(cut: Cut, history: History, policy: Policy) -> None:
-    """Drop units down to a size, a turn or the floor."""
+    """Drop units until a size, a turn or the floor is reached."""
     while cut.before_turn is not None or history.tokens > cut.down_to:
         unit = history.next_unit(cut.order == "importance")
         if unit is None or (
@@ -319,10 +320,10 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
 
 
 def _drop_turns(cut: Cut, history: History, current: int) -> None:
-    """Drop whole turns, then steps of this turn, down to a size.
+    """Drop whole turns, then steps of the current turn, to a size.
 
-    The question of the current turn and its newest step are kept. An example with a limit of 10 tokens and messages q1
-    a1 q2 s2 s3 of 4 tokens each, where s2 and s3 are steps of the turn started by q2:
+    The question and the newest step of the current turn are kept. In this example the limit is 10 tokens, and the
+    messages q1 a1 q2 s2 s3 have 4 tokens each; s2 and s3 are steps of the turn that q2 starts:
 
         after turn 1    q2 s2 s3    12
         after a step    q2 s3        8
@@ -347,7 +348,10 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
-    """Replace the oldest tool results with placeholders, down to the target size."""
+    """Replace the oldest tool results with placeholders, down to the target size.
+
+    The newest tool results that the cut leaves intact are not replaced.
+    """
     intact = cut.intact
     if cut.calls_intact:
         # The results of one call are one unit: the results of the newest calls stay whole.
@@ -410,7 +414,7 @@ def _compact(
 def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
     """List the units that a compaction replaces, oldest first.
 
-    An earlier summary is always included, so that a session never has two.
+    An earlier summary is always included, so that a session never has two summaries.
     """
     units = sorted(history.members)
 

@@ -2,18 +2,18 @@
 
 Each message has a slot, numbered by its position in the conversation. Messages that are dropped together form a *unit*,
 named after the slot of its first message. Heaps find the next unit to drop. Sums over 64 and 4,096 slots give the
-tokens before a slot as three short sums, even for a million messages. So n messages take about n log n steps, however
-often they are pruned. A dropped message never comes back; each slot records when it changed.
+tokens before a slot as three short sums, even for a million messages. Pruning n messages therefore takes about n log n
+steps, even if there are many requests. A dropped message never comes back; each slot records when it changed.
 
-An example of the state: four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its result, so
-together they are unit 1. The state before and after `drop(0)` and `shrink(2, 1)` in request 3:
+In this example the history has four messages of 5, 7, 4 and 6 tokens. The second message calls a tool and the third is
+the result, so together they are unit 1. The state is shown before and after `drop(0)` and `shrink(2, 1)` in request 3:
 
     before   size 5 7 4 6   members {0: [0], 1: [1, 2], 3: [3]}   tokens 22   state W W W W
     after    size 0 7 1 6   members {1: [1, 2], 3: [3]}           tokens 14   state DROPPED W SHRUNK W
 
     oldest      a heap of (unit, unit): 0 is still in it, until `next_unit` removes it
     gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests in which a slot left and shrank
-    first_change    0                                    so that a prompt cache holds nothing of the history
+    first_change    0                                    a prompt cache holds nothing of the history
     before(3)       8                                    the tokens of slots 0 to 2
 """
 
@@ -32,7 +32,7 @@ _Heap = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Slots:
-    """A conversation as columns, one row per message.
+    """A conversation as columns, with one row per message.
 
     `role` is needed only if requests must start with a given role.
     """
@@ -128,7 +128,10 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Add a message to the history, or drop it with its unit."""
+        """Add a message to the history, unless its unit was dropped.
+
+        In that case, the message is dropped as well.
+        """
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -204,7 +207,7 @@ class History:
         )
 
     def next_unit(self, by_importance: bool = False) -> int | None:
-        """Return the unit to drop next, or None if there is none."""
+        """Return the unit to drop next, or None in an empty history."""
         if by_importance and not self.least:
             self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
@@ -216,11 +219,14 @@ class History:
         return heap[0][1] if heap else None
 
     def last_turn(self, unit: int) -> int:
-        """Return a unit's turn, or the last turn that a summary covers."""
+        """Return a unit's turn, or the last turn covered by a summary."""
         return self.summaries.get(unit, self.slots.turn[unit])
 
     def oldest_message(self) -> tuple[int | None, int]:
-        """Return the oldest unit of messages, and the tokens of earlier summaries."""
+        """Return the oldest unit of messages, and the tokens of earlier summaries.
+
+        The unit is None if the history has only summaries.
+        """
         aside = set()  # a summary may be in the heap twice: it takes the slot of a dropped message
         while (unit := self.next_unit()) is not None and unit in self.summaries:
             aside.add(heappop(self.oldest))
@@ -233,8 +239,9 @@ class History:
 
         The request then starts with that role.
 
-        A request may also start with a summary, and system messages precede all others. Nothing is dropped if
-        another section has a message of that role before the history, or if the conversation has none yet.
+        A request may also start with a summary, and system messages precede all other messages. Nothing is dropped if
+        another section has a message of that role before the history, or if the conversation has no message of that
+        role yet.
         """
         # the first slot of the role is in the earliest turn with it; each slot is looked at once
         if role not in self._firsts:
@@ -259,7 +266,7 @@ class History:
             heappush(self.oldest, entry)
 
     def _waits_before(self, slot: int, role: str) -> bool:
-        """Return True if another section has this role before a slot."""
+        """Return True if another section has a role's message before a slot."""
         # A slot of the history never waits again, so each slot is checked once; a waiting slot may still enter.
         for earlier in range(self._looked_at, slot):
             if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
@@ -272,7 +279,8 @@ class History:
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
         """Return True if the floor allows a unit to be dropped.
 
-        `besides` are tokens that do not count towards the floor, such as those of older summaries.
+        `besides` is a number of tokens that do not count towards the floor, such as those of earlier summaries. A unit
+        that holds all remaining messages is never dropped.
         """
         members = self.members[unit]
         messages = 0 if unit in self.summaries else len(members)
@@ -332,7 +340,10 @@ class History:
         self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
-        """Return the next result to shrink, or None if there is none."""
+        """Return the oldest uncut tool result that may be shrunk, or None.
+
+        The newest `intact` uncut results are kept as they are.
+        """
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:
@@ -342,7 +353,7 @@ class History:
         return slot
 
     def leave_whole(self, slot: int) -> None:
-        """Remove a message from the list of whole tool results."""
+        """Remove a message from the set of uncut tool results."""
         if slot in self.whole_results:
             self.whole_results.remove(slot)
             self.whole_tokens -= self.size[slot]

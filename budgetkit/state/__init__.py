@@ -3,7 +3,8 @@
     {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
 
 A state is read as plain data, field by field, and never as code. An unknown key or version is an error, so nothing is
-lost silently. The texts of a plan's items are saved only on request; without them the plan has no messages to send.
+lost silently. The texts of a plan's items are saved only on request. Without texts, a loaded plan has no messages to
+send.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def check_version(version: object, what: str) -> None:
 
 
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
-    """Return the parts of a plan to save, by key."""
+    """Return the data of a plan to save, by key."""
     decisions = plan.decisions
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
@@ -148,7 +149,7 @@ def _item(score: object = 0.0, **rest: Any) -> Item:
 
 
 def _group(group: Any) -> Any:
-    """Restore a group, whose tuples were saved as lists."""
+    """Restore an item's group, turning lists back into tuples."""
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):
@@ -180,7 +181,7 @@ def _plan(
 
 
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
-    """Return the different role tables, and the number of each item's table.
+    """Return the distinct role tables, and the index of each item's table.
 
     The result is empty if no item has a table.
 
@@ -241,7 +242,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     TypeError
         If the value is neither a budget nor a plan.
     ValueError
-        If an item's group, or with `texts` its content, cannot be written as plain data.
+        If an item's group cannot be written as plain data or, with `texts`, if its content cannot.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """Read JSON and YAML strictly into dataclasses.
 
 Both languages silently keep the last of two equal keys. YAML 1.1 has more surprises: an alias repeats its target (a few
-nested ones expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. Here such input is rejected
-or read as plain text.
+nested aliases expand to gigabytes), a tag creates an object, ``010`` is 8, and ``1:30`` is 90. This module rejects such
+input or reads it as plain text.
 
-A mapping is read by the fields of its dataclass. pydantic checks their types and locates errors; the dataclass itself
-checks whether the values are consistent, and its errors are shown with that location.
+A mapping is read according to the fields of a dataclass. pydantic checks the types of the fields and locates errors.
+The dataclass itself checks whether the values are consistent, and its errors are shown with their location.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _EXACTLY: dict[type, Callable[..., Any]] = {
 
 
 def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
-    """Convert a value to plain data.
+    """Convert a value to plain data, or raise an error.
 
     `where` names the value in error messages.
 
@@ -90,7 +90,7 @@ SAVED_STATE = "saved state"
 
 
 def json_data(text: str, what: str = SAVED_STATE) -> object:
-    """Parse a JSON text strictly.
+    """Parse a JSON text, rejecting repeated keys.
 
     `what` names the text in error messages.
 
@@ -105,7 +105,7 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
-    r"""Parse a YAML text strictly.
+    r"""Parse a YAML text, rejecting aliases, tags and repeated keys.
 
     `what` names the text in error messages.
 
@@ -251,7 +251,7 @@ def _types() -> dict[Any, Any]:
 def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
     """Return the pydantic type that reads a mapping into a dataclass.
 
-    `overrides` replaces the types of fields by name. A field with None is left out of the file.
+    `overrides` replaces the types of fields, by name. A field whose override is None is not read.
     """
     hints = get_type_hints(kind)
     types = _types()
@@ -285,7 +285,7 @@ def shape(
 
 
 def list_of(entry_shape: Any) -> Any:
-    """Return a list type that reports only its first invalid element."""
+    """Return a type of lists that reports only the first invalid element."""
     return Annotated[list[entry_shape], FailFast()]
 
 

@@ -2,8 +2,8 @@
 
 A grapheme cluster looks like one character to a reader: a letter with its accents, a flag, a family of emoji with
 invisible joiners. Lines and sentences also start and end between clusters. A place is found from the text around it, so
-that a cut in a large text takes no longer than in a small one. Long stretches, such as a million accents on one letter,
-are remembered, so that no text is read more than twice.
+that a cut in a large text takes no longer than in a small text. Long stretches, such as a million accents on one
+letter, are remembered, so that no text is read more than twice.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """The known cluster edges from one place, and the clusters after them."""
+    """Known cluster edges from a place on, and the clusters still unread."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -132,9 +132,9 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return the start of the last flag in a row, or 0.
+        """Return the start of the last flag in a row of flags.
 
-        Flags are pairs of code points, counted from the start of their row.
+        Flags are pairs of code points, counted from the start of their row. The result is 0 for a single flag or none.
         """
         letter = _LAST_FLAG.search(self.text, begin, place)
         row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
@@ -143,9 +143,9 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last sentence end before a place, or 0 if none.
+        """Return the last sentence end up to a place, or 0.
 
-        Searched chunks are remembered.
+        Results are cached by chunk of the text.
         """
         chunk = place // _CHUNK
         match = _SENTENCE_END.search(self.text, max(0, chunk * _CHUNK - _LOOK_BACK), place)
@@ -163,7 +163,7 @@ class Boundaries:
         return 0
 
     def _sentence_start(self, place: int) -> int:
-        """Return the next sentence start from a place, or the text's end."""
+        """Return the next sentence start from a place on, or the end."""
         at = max(0, place - _LOOK_BACK)
         end = 0
         while at < len(self.text) and end < place:
@@ -171,7 +171,7 @@ class Boundaries:
         return end if end >= place else len(self.text)
 
     def _gap(self, at: int) -> int:
-        """Return the end of the next sentence gap from a place."""
+        """Return the end of the next gap between sentences."""
         for first, begin, end in self._gaps:
             if first <= at <= begin:
                 return end

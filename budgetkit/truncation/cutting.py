@@ -1,8 +1,8 @@
 """Truncate a text to a number of tokens, with a marker.
 
-A cut is defined by the number of code points kept. Its tokens are counted on the final text, marker included, so the
-result is within the limit for any counter. The number is found by a search that counts a few texts about as long as the
-result, however long the text is.
+A cut is defined by the number of code points kept. Tokens are counted on the final text, marker included, so the result
+is within the limit for any counter. A search finds the number of code points. It counts a few texts about as long as
+the result, however long the original text is.
 """
 
 from __future__ import annotations
@@ -61,26 +61,29 @@ def truncate(
     text : str
         The text. A text that fits is returned unchanged, without a marker.
     limit : int
-        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``.
+        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``, or the marker alone if the marker does not
+        count.
     counter : callable or str
         Function that counts the tokens in a text, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or equal parts of both.
     by : {"token", "line", "sentence"}
-        Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, it is cut between
-        graphemes.
+        Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, the text is cut
+        between graphemes.
     marker : str, optional
-        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no
-        text would fit together with it.
+        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no text
+        would fit together with the marker.
     marker_inside : bool
-        If true, the marker counts towards the limit. Document 003 adds it after the cut, and so exceeds the limit.
+        If true, the marker counts towards the limit. If false, the marker is added to the cut text and may exceed the
+        limit, as in document 003.
     marker_at : {"cut", "end"}
         Place of the marker: where text was omitted, or at the end of the result, as in document 003.
 
     Returns
     -------
     str
-        The text with its marker, within the limit for any counter that gives 0 for ``""``. No grapheme is split.
+        The cut text and the marker. If the marker counts, text and marker together are within the limit for any counter
+        that gives 0 for ``""``. No grapheme is split.
 
     Raises
     ------
@@ -125,7 +128,8 @@ def truncate(
 def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
     """Cut a text so that a marker fits at its end.
 
-    If the text and its marker together exceed the limit, a shorter text is tried.
+    If the text and its marker together exceed the limit, a shorter text is tried. If no text fits beside the marker,
+    the marker is omitted.
     """
     for remaining in range(limit - count(marker), 0, -1):
         head = truncate(text, remaining, count, keep, by, "")
@@ -135,7 +139,7 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
 
 
 class _Cut(NamedTuple):
-    """A way to cut a text: its limit, kept part and marker."""
+    """A cut of a text, defined by limit, kept part and marker."""
 
     measure: Measure
     boundaries: Boundaries
@@ -162,7 +166,10 @@ class _Cut(NamedTuple):
         return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
-        """Return the edges of a kept text of limited length."""
+        """Return the ends of the omitted part, for a length to keep.
+
+        At most `tokens` code points are kept.
+        """
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
@@ -174,9 +181,9 @@ class _Cut(NamedTuple):
         return self.measure.cost(head, self.marker, tail)
 
     def _grown(self, fits: int, top: int) -> int:
-        """Return the first larger cut that fits, from `top` down.
+        """Return the first size that fits, trying sizes from `top` down.
 
-        All near cuts are tried, and only some of those far over the limit.
+        Sizes whose cuts are far over the limit are tried in larger steps. If no size fits, the result is `fits`.
         """
         if not self.measure.near:
             further = (
@@ -195,9 +202,9 @@ class _Cut(NamedTuple):
     def _aim(self, fits: int, spare: int, over: int, excess: int) -> int:
         """Find the number of code points that can be kept.
 
-        The search keeps one size that fits and one that does not. Each step starts from the one closer to the limit and
-        moves by its excess or spare tokens, converted to characters. Steps in the same direction double, so that few
-        steps are needed even after a poor guess. Sizes with the same cut are never counted twice.
+        The search keeps one size that fits and one that does not. Each step starts from the size closer to the limit
+        and moves by the excess or spare tokens, converted to characters. Steps in the same direction double, so that
+        few steps are needed even after a poor guess. Sizes with the same cut are never counted twice.
         """
         rate = self.measure.rate
         stride = 1
@@ -253,14 +260,14 @@ def cutter(
 ) -> Cut:
     r"""Return a function that cuts one item to a number of tokens.
 
-    The end of an item is kept if its section keeps the newest items, otherwise its beginning.
+    If the section keeps the newest items, the end of an item is kept; otherwise, the beginning is kept.
 
     Parameters
     ----------
     counter : callable or str
-        Function that counts the tokens in a text, or a counter's name, as for the items.
+        The function that counted the tokens of the items, or the counter's name.
     framing : Framing, optional
-        Tokens that a message costs beyond its text, the same as for the items. Default: OpenAI's.
+        Tokens that a message costs beyond its text, as they were counted for the items. Default: OpenAI's framing.
     markers : Mapping
         Markers for omitted text, for sections that keep the "newest", the "best" or the "first" items.
     marker_at : {"cut", "end"}
@@ -269,8 +276,9 @@ def cutter(
     Returns
     -------
     callable
-        ``cut(item, limit, allocation)`` returns the item with its payload cut to at most `limit` tokens, message
-        framing and marker included; or None if no text would be left, the marker does not fit, or the item has no text.
+        A function of an item, a limit and an allocation. It returns the item with its payload cut to at most `limit`
+        tokens, message framing and marker included. It returns None if no text would be left, if the marker does not
+        fit, or if the item has no text.
 
     Examples
     --------
@@ -328,7 +336,10 @@ def _truncated(
 def _holder(
     payload: Any, count: Count, framing: Framing
 ) -> tuple[str, Count, Callable[[str], Any]] | None:
-    """Return a payload's text, its cost function and a replacing function."""
+    """Return a payload's text, and functions to count and replace it.
+
+    The result is None for a payload without a text.
+    """
     if isinstance(payload, str):
         return payload, count, str
     if isinstance(payload, Mapping):

@@ -4,7 +4,7 @@ An exact counter adds up the counts of known parts; any other counter counts the
 
 An exact counter's counts add up at certain split points ("seams", :mod:`budgetkit.counters.exact`). So the tokens up to
 some seams are counted once from both ends, and all seams near the cut are known. Trying a cut then counts only the few
-words between its last seam and its marker, and a cut with too many tokens before its last seam is skipped.
+words between the cut's last seam and the marker, and a cut with too many tokens before its last seam is skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text's tokens, with a marker from `head` to `tail`."""
+        """Count the text with `head` to `tail` replaced by a marker."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
@@ -72,7 +72,7 @@ class SeamMeasure(Measure):
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text's tokens, with a marker from `head` to `tail`."""
+        """Count the text with `head` to `tail` replaced by a marker."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -84,7 +84,10 @@ class SeamMeasure(Measure):
         )
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
-        """Return True if the whole text is within a limit, stopping early."""
+        """Return True if the whole text is within a limit.
+
+        Counting stops when the limit is exceeded.
+        """
         sides = [side for side, is_read in zip(self.sides, (front, back), strict=True) if is_read]
         for side in sides:
             side.go_beyond(limit // len(sides))
@@ -120,7 +123,7 @@ class SeamMeasure(Measure):
         return low, top
 
     def _of_both(self, remaining: int) -> int:
-        """Estimate the length of two equal ends with a number of tokens."""
+        """Estimate the joint length of two equal ends from their tokens."""
         half = 0
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
@@ -143,7 +146,7 @@ class _Side:
         self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
-        """Return a seam shortly before a cut, with the tokens before it."""
+        """Return a seam shortly before a cut, and the tokens before it."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
             seam = self._seam(
@@ -199,7 +202,10 @@ class _Side:
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
-        """Return the index of the seam at `place`; insert a new one after `before`."""
+        """Return the index of the seam at `place`, inserting it if needed.
+
+        A new seam is inserted after the index `before`.
+        """
         start = self.places[before]
         after = before + 1
         if place == start:
@@ -213,9 +219,9 @@ class _Side:
         return after
 
     def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return an early or a late seam between `start` and `stop`.
+        """Return the place of a seam between `start` and `stop`, or None.
 
-        The text's end counts as a seam.
+        The seam is close to `start`, or close to `stop` if `last` is true. The text's end counts as a seam.
         """
         size = len(self.text)
         if start >= size:

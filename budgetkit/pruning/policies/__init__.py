@@ -1,4 +1,4 @@
-"""Pruning policies, which decide which messages to drop and when to stop."""
+"""Pruning policies, which choose the messages to drop from a history."""
 
 from budgetkit.pruning.policies.policy import (
     Compaction,

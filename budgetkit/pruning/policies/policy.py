@@ -59,20 +59,20 @@ class Floor:
 
 
 class PruningContext(NamedTuple):
-    """State of the history before a request, in tokens.
+    """The state of the history before a request, which a policy receives.
 
     Parameters
     ----------
     tokens : int
         Tokens of the history.
     limit : int
-        The history budget.
+        Limit of the history, in tokens.
     others : int
         Tokens of the other sections.
     usable, window : int
-        The budget's usable window, and its whole window.
+        The budget's usable window and whole window, in tokens.
     turn : int
-        The current turn, starting at 1.
+        Number of the current turn, starting at 1.
     messages : int
         Number of messages in the history.
     pause : float
@@ -101,12 +101,12 @@ class PruningContext(NamedTuple):
         Parameters
         ----------
         of : {"limit", "usable", "window"}
-            The base; the other sections count towards the last two.
+            The base. For "usable" and "window", the tokens of the other sections count as well.
 
         Returns
         -------
         int
-            Number of tokens.
+            Tokens of the history, and of the other sections if these count.
         """
         return self.tokens + (0 if of == "limit" else self.others)
 
@@ -123,25 +123,25 @@ class PruningContext(NamedTuple):
         Returns
         -------
         int
-            Number of tokens.
+            The amount, in tokens.
         """
         base: int = getattr(self, of)
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return the history's tokens if a base has a given size.
+        """Return the tokens that a given size leaves for the history.
 
         Parameters
         ----------
         tokens : int
-            Size, in tokens.
+            Size of the base, in tokens, such as a target.
         of : {"limit", "usable", "window"}
-            The base that has this size.
+            The base. "usable" and "window" also hold the other sections.
 
         Returns
         -------
         int
-            Number of tokens, at least 0.
+            Tokens left for the history, at least 0.
         """
         return max(0, tokens - (0 if of == "limit" else self.others))
 
@@ -178,13 +178,13 @@ class SummaryCall:
         Prompt of the call: a separate, uncached prompt ("own"), or the session's prompt with an instruction appended,
         mostly read from the cache ("shared").
     calls : int, default 1
-        Number of calls per summary. The second call reads the prompt of the first from the cache.
+        Number of calls per summary. A second call reads the prompt of the first call from the cache.
     instruction : int, default 500
         Length of the instruction, in tokens.
     input_cap : int, optional
         Maximum number of tokens of the summarised messages to send.
     cache_write : bool, default False
-        If true, a separate prompt is also written to the cache, although it is never read again.
+        If true, a separate prompt is also written to the cache, although that prompt is never read again.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class Compaction:
     keep_tail : int, default 0
         Size of the newest messages to keep, in tokens.
     keep_messages : int, default 0
-        Number of newest messages to keep in any case.
+        Number of newest messages to keep regardless of their size.
     keep_head : int, default 0
         Number of first messages to keep.
     important_only : bool, default False
@@ -219,7 +219,7 @@ class Compaction:
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
-        Tokens put back after the summary.
+        Tokens that are added again after the summary, such as those of files.
 
     Examples
     --------
@@ -243,8 +243,8 @@ class Cut(NamedTuple):
     down_to : int
         Size at which cutting stops, in tokens.
     order : {"oldest", "importance", "results"}
-        Order of removal: the oldest first, the least important first, or the oldest tool results, which are replaced by
-        placeholders.
+        Order of removal: the oldest messages first, the least important messages first, or the oldest tool results,
+        which are replaced by placeholders.
     before_turn : int, optional
         If given, drop exactly the messages before this turn, regardless of their size.
     whole_turns : bool, default False
@@ -258,7 +258,7 @@ class Cut(NamedTuple):
     calls_intact : bool, default False
         If true, `intact` counts calls, each with all its results.
     intact_tokens : int, default 0
-        Tokens of the newest tool results to leave unchanged.
+        Size of the newest tool results to leave unchanged, in tokens.
     least_gain : int, default 0
         Minimum tokens to be freed; otherwise no tool result is changed.
     compaction : Compaction, optional
@@ -290,8 +290,8 @@ class Policy:
     Parameters
     ----------
     unit : {"message", "turn"}
-        Unit of dropping: a message (a tool call with all its results), or the rest of a whole turn, so that no answer
-        loses its question.
+        Unit of dropping. With "message", each message is dropped by itself, and a tool call together with all its
+        results. With "turn", all messages of a turn are dropped together, so that no answer loses its question.
     floor : Floor
         Minimum of the history that is never dropped.
 
@@ -329,7 +329,7 @@ class Policy:
     def stages(self) -> tuple[Policy, ...]:
         """The policies that are asked for cuts, in order.
 
-        Each policy sees the history left by the previous one.
+        Each policy sees the history that the previous policy left.
         """
         return (self,)
 
@@ -350,11 +350,14 @@ class Policy:
 
     @property
     def summary_call(self) -> SummaryCall | None:
-        """The summary's call, or None if only its input is counted."""
+        """The call that writes a summary, or None.
+
+        Without a call, only the messages that the summary replaces are counted as input.
+        """
         return None
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return a message's tokens on arrival.
+        """Return the size of a message when it enters the history.
 
         Some policies cut tool results on arrival.
 
@@ -368,14 +371,14 @@ class Policy:
         Returns
         -------
         int
-            Number of tokens.
+            Size of the message after any cut, in tokens.
         """
         return tokens
 
     def importance(self, payload: Any) -> int:
         """Return the importance of a message.
 
-        Messages of higher importance are kept longer.
+        The most important messages are kept longest.
 
         Parameters
         ----------

@@ -1,10 +1,10 @@
 """The pruning policies, one small dataclass each.
 
-Some policies cut only the overflow, others cut more at a time.
+Some policies cut only the overflow; other policies cut more than that at once.
 
-Larger cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and
-the provider reads that part from its cache. Everything after a cut is uncached. So fewer, larger cuts leave
-more in the cache.
+Large cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and the
+provider reads that part from its cache. Everything after a cut is uncached. A few large cuts therefore leave more in
+the cache than many small cuts.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SlidingWindow(Policy):
     Parameters
     ----------
     turns : int, default 10
-        Number of earlier turns to keep.
+        Number of turns to keep before the current turn.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -72,7 +72,7 @@ class SlidingWindow(Policy):
         check_tokens("turns of the sliding window", self.turns, 1)
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Drop all turns outside the window."""
+        """Return a cut that drops all turns outside the sliding window."""
         return (Cut(context.limit, before_turn=context.turn - self.turns),)
 
 
@@ -84,14 +84,14 @@ class Step(Policy):
 
     Parameters
     ----------
-    step : int
+    step : int, default 1,000
         Size of a block, in tokens.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
     Notes
     -----
-    The rule of prompt-poet 0.0.52 (`truncation_step`).
+    This is the rule of prompt-poet 0.0.52 (`truncation_step`).
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Step(Policy):
         check_tokens("step", self.step, 1)
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Drop whole blocks if the history exceeds its limit."""
+        """Return a cut of whole blocks if the history exceeds its limit."""
         surplus = context.tokens - context.limit
         if surplus > 0:
             return (Cut(max(0, context.tokens + -surplus // self.step * self.step)),)
@@ -125,7 +125,7 @@ class TriggerTarget(Policy):
     target : int or Share, default 0.7
         Size at which cutting stops, in tokens or as a share of the base.
     of : {"limit", "usable", "window"}
-        The base: the history's limit, or the usable or whole window, which the other sections share.
+        The base: the history's limit, the usable window or the whole window. The windows also hold the other sections.
     whole_turns : bool, default False
         If true, drop earlier turns as a whole, then steps of the current turn except its question and newest step.
     unit, floor
@@ -134,7 +134,7 @@ class TriggerTarget(Policy):
     Raises
     ------
     ValueError
-        If the target is not above 0 and at most the trigger.
+        If trigger and target are both in tokens or both shares, and the target is 0 or above the trigger.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class TriggerTarget(Policy):
             )
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Cut down to the target if the trigger is exceeded."""
+        """Return a cut to the target if the trigger is exceeded."""
         if context.used(self.of) <= context.size(self.trigger, self.of):
             return ()
         mark = context.history(context.size(self.target, self.of), self.of)
@@ -175,7 +175,7 @@ class Summarise(Policy):
     size : int or Share, default 0.2
         Length of a summary, in tokens or as a share of the messages it replaces.
     text : callable, optional
-        Function that returns the summary of a list of messages. Its text is then counted instead of `size`.
+        Function that returns the summary of a list of messages. The text that it returns is counted instead of `size`.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -190,13 +190,13 @@ class Summarise(Policy):
     text: Callable[[list[Any]], str] | None = None
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Summarise until the history fits."""
+        """Return a cut that summarises messages until the history fits."""
         if context.tokens > context.limit:
             return (Cut(context.limit, rounds=SummaryRule(self.share, self.size)),)
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary's text, if a function for it was given."""
+        """Return the summary from the function `text`, or None without it."""
         if self.text is None:
             return None
         return self.text(payloads)
@@ -211,8 +211,8 @@ class Importance(Policy):
     Parameters
     ----------
     rank : callable, optional
-        Function that returns a message's importance; the most important messages are kept longest. Default: all are
-        equal.
+        Function that returns a message's importance. The most important messages are kept longest. Default: all
+        messages are equally important.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -229,7 +229,7 @@ class Importance(Policy):
         return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:
-        """Return the importance from the user's function."""
+        """Return the importance from the function `rank`, or 0 without it."""
         if self.rank is None:
             return 0
         return self.rank(payload)
@@ -242,8 +242,8 @@ class Chain(Policy):
     Parameters
     ----------
     policies : sequence of Policy
-        The policies. Each sees the history left by the previous one. The chain's unit and floor replace those of its
-        policies.
+        The policies. Each policy sees the history that the previous policy left. The chain's unit and floor replace the
+        units and floors of its policies.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -283,7 +283,7 @@ class Chain(Policy):
         return tokens
 
     def importance(self, payload: Any) -> int:
-        """Return the sum of the policies' importances."""
+        """Return the sum of a message's importances in all policies."""
         return sum(policy.importance(payload) for policy in self.policies)
 
     def write(self, payloads: list[Any]) -> str | None:
@@ -359,7 +359,10 @@ class _Triggered(Policy):
                 check_tokens(name, getattr(self, name))
 
     def acts(self, context: PruningContext) -> bool:
-        """Return True if any or all triggers are reached, depending on `join`."""
+        """Return True if any or all triggers are reached, depending on `join`.
+
+        The result is False if there are no triggers.
+        """
         reached = [trigger.reached(context) for trigger in self.triggers]
         return bool(reached) and (all(reached) if self.join == "all" else any(reached))
 
@@ -375,21 +378,21 @@ class Compact(_Triggered):
     triggers : sequence of Trigger
         Conditions under which the policy acts.
     join : {"any", "all"}
-        Number of triggers needed: any one, or all.
+        Triggers that must be reached: any one of them, or all.
     keep_tail : int or Share, default 0
         Size of the newest messages to keep, in tokens or as a share of the history.
     keep_messages : int, default 0
-        Number of newest messages to keep in any case.
+        Number of newest messages to keep regardless of their size.
     keep_head : int, default 0
         Number of first messages to keep.
     keep_role : str, optional
-        Role of the messages to keep in the tail; its messages of other roles are summarised. Default: all roles.
+        Role of the messages to keep in the tail. The tail's messages of other roles are summarised. Default: all roles.
     size : int or Share, default 2,500
         Length of the summary, in tokens or as a share of the messages it replaces.
     reattached : int, default 0
-        Tokens that the system adds again after the summary, such as files it had read.
+        Tokens that the system adds again after the summary, such as the tokens of files that it had read.
     call : SummaryCall
-        Cost of writing the summary.
+        The call that writes the summary.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -411,7 +414,7 @@ class Compact(_Triggered):
     call: SummaryCall = SummaryCall()
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Compact the history if the triggers are reached."""
+        """Return a cut that compacts the history if the triggers are reached."""
         if not self.acts(context):
             return ()
         compaction = Compaction(
@@ -430,24 +433,24 @@ class Compact(_Triggered):
         return self.call
 
     def importance(self, payload: Any) -> int:
-        """Return 1 for messages of the role to keep."""
+        """Return 1 for messages of the role to keep, otherwise 0."""
         return int(self.keep_role is not None and getattr(payload, "role", None) == self.keep_role)
 
 
 @dataclass(frozen=True, repr=False)
 class ClearResults(_Triggered):
-    """A policy that replaces older tool results with placeholders when triggered.
+    """A policy that replaces old tool results with placeholders when triggered.
 
     Parameters
     ----------
     triggers : sequence of Trigger
         Conditions under which the policy acts.
     join : {"any", "all"}
-        Number of triggers needed: any one, or all.
+        Triggers that must be reached: any one of them, or all.
     keep_uses : int, default 0
         Number of newest results to keep whole.
     keep_tokens : int, default 0
-        Tokens of the newest results to keep whole.
+        Size of the newest results to keep whole, in tokens.
     least_gain : int, default 0
         Minimum tokens to be freed; otherwise nothing is changed.
     placeholder : int, default 12
@@ -469,7 +472,7 @@ class ClearResults(_Triggered):
     placeholder: int = 12
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Clear the older results if the triggers are reached."""
+        """Return a cut that clears old results if the triggers are reached."""
         if not self.acts(context):
             return ()
         cut = Cut(
@@ -489,7 +492,7 @@ class CapResults(Policy):
 
     Parameters
     ----------
-    most : int
+    most : int, default 10,000
         Maximum size of a result, in tokens.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
@@ -534,10 +537,10 @@ class DropToolResults(Policy):
     trigger : int or Share, default 1.0
         Size above which replacing starts, in tokens or as a share of the base.
     of : {"limit", "usable", "window"}
-        The base: the history's limit, or the usable or whole window, which the other sections share.
+        The base: the history's limit, the usable window or the whole window. The windows also hold the other sections.
     target : int or Share, optional
-        Size at which replacing stops. The default, the trigger, replaces a little in every request and so loses the
-        prompt cache each time. A target of 0 replaces all but the intact results and so acts rarely.
+        Size at which replacing stops. The default is the trigger, with which a little is replaced in every request and
+        the prompt cache is lost each time. A target of 0 replaces all but the intact results and so acts rarely.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -574,7 +577,7 @@ class DropToolResults(Policy):
         check_tokens("intact", self.intact)
 
     def cuts(self, context: PruningContext) -> tuple[Cut, ...]:
-        """Replace results down to the target if the trigger is exceeded."""
+        """Return a cut that replaces results if the trigger is exceeded."""
         if context.used(self.of) <= context.size(self.trigger, self.of):
             return ()
         mark = context.size(self.trigger if self.target is None else self.target, self.of)

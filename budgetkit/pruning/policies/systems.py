@@ -1,7 +1,8 @@
 """Policies by name, and the rules of known agents.
 
-Each agent is a row of data/systems.toml, *modelled on* its documentation or code at a date, and built from the classes
-of :mod:`budgetkit.pruning.policies.pruners`. Unpublished values are listed under `assumed`.
+Each agent is a row of data/systems.toml, *modelled on* the agent's documentation or code at a given date. The agent's
+policy is built from the classes of :mod:`budgetkit.pruning.policies.pruners`. Values that are not published are listed
+under `assumed`.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class System(Chain):
     summary_tokens : tuple of int
         Minimum and maximum length of a summary, in tokens.
     stops_after : int
-        The system stops after this number n of compactions in a row, each at most n requests after the previous one; 0
-        means that it never stops.
+        Number n of compactions in a row after which the system stops, if each of them comes at most n requests after
+        the previous compaction. 0 means that the system never stops.
 
     Examples
     --------
@@ -73,12 +74,12 @@ class System(Chain):
         return any(isinstance(policy, Compact) for policy in self.policies)
 
     def with_summaries(self, tokens: int) -> System:
-        """Return the system with summaries of another length.
+        """Return the system with summaries of a given length.
 
         Parameters
         ----------
         tokens : int
-            Length of each summary.
+            Length of each summary, in tokens.
 
         Returns
         -------
@@ -103,7 +104,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     name : str
         Name of the system, a key of :data:`SYSTEMS`.
     summary_tokens : int, optional
-        Length of each summary, in tokens; default: the middle of its range.
+        Length of each summary, in tokens. Default: the middle of the system's range.
 
     Returns
     -------
@@ -202,7 +203,9 @@ def policy_of(policy: Policy | str) -> Policy:
 
 
 def known_name(name: str) -> str:
-    """Return a policy's listed name, even if written with hyphens.
+    """Return a policy's listed name, even if it is written with hyphens.
+
+    An unknown name is returned unchanged.
 
     Examples
     --------
