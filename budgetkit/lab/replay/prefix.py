@@ -12,7 +12,8 @@ An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then
     earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
     starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
 
-If slot 1 is dropped in request 1, the two requests are equal up to slot 1: 3 tokens, although 8 were sent before.
+A slot is the position of a message. If slot 1 is dropped in request 1, that request equals request 0 only up to slot 1:
+the two requests share 3 tokens, although request 0 has 8.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     Returns
     -------
     tuple of Turn
-        The requests: `start` is the start of the turn, `sent` the end of the request, `number` the number of the turn.
+        One `Turn` for each request: `start` is the index of the turn's first message, `sent` is the number of messages
+        up to the request, and `number` is the number of the turn.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
-    """Return one request per answer, and one for unanswered last messages."""
+    """Return one request for each answer, and one for unanswered last messages."""
     places = range(turn.start + 1, turn.end)
     answered = [i for i in places if messages[i].role == "assistant"] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
@@ -92,7 +94,10 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Add up the billed output of each request's messages."""
+    """Add up the billed output of each request.
+
+    If `by` is "turn", all answers of the turn count; otherwise, only the answer to the request counts.
+    """
     if by == "turn":
         outputs = [billed[r.start : r.end].sum() for r in requests]
     else:
@@ -101,7 +106,7 @@ def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
-    """Return the number of lookback positions that each request adds.
+    """Return the number of cache lookback positions that each request adds.
 
     Examples
     --------
@@ -114,10 +119,10 @@ def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
 
 
 def block_positions(messages: Sequence[Message]) -> Ints:
-    """Return the lookback position of each message and of the end.
+    """Return the cache lookback position of each message and of the end.
 
-    Each text and image is one position. A run of calls or of results is also one, whatever its length (Anthropic,
-    Prompt caching, as quoted by others; read 2026-11-23).
+    Each text and each image is one position. Consecutive tool calls count as one position, and so do consecutive tool
+    results (Anthropic, Prompt caching, as quoted by others; read 2026-11-23).
 
     Examples
     --------
@@ -207,18 +212,21 @@ class PrefixLayout:
 
     @cached_property
     def earlier(self) -> Ints:
-        """Number of never-pruned tokens before each message."""
+        """Tokens before each message, without messages that can be pruned."""
         return _sums(np.where(self.prunable, 0, self.tokens))
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message, except those prunable in their own turn."""
+        """Tokens before each message, without messages that can be pruned in their own turn."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
     def edges(self) -> Ints:
-        """Index of the first message in each request that may have changed."""
+        """Index of the first message that may have changed, for each request.
+
+        The index is -1 for the first request.
+        """
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -246,7 +254,7 @@ def place(
 ) -> PrefixLayout:
     """Lay out a conversation's messages for pruning one section.
 
-    The layout has the first request that can prune each message.
+    The layout has the first request that can prune each message. The messages in `unsent` count 0 tokens.
     """
     # A result belongs to the section of its call, whatever its role.
     if unsent:
@@ -294,9 +302,9 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the index of each request's first message that may have changed.
+    """Return the index of the first message that may have changed, for each request.
 
-    A message may also change because the budget cuts its section.
+    In addition to the changes in the layout, a message may change because the budget cuts its section.
     """
     limits = placed.edges.copy()
     for section, column in columns.items():
@@ -315,9 +323,9 @@ def equal_prefix(
 ) -> Ints:
     """Return the longest prefix shared with the previous request, in tokens.
 
-    `limits` are the first messages that may have changed whatever the policy does, `equal_to` the slots up to which the
-    pruned history is equal, `pruned` the tokens of the history before these slots, and `sent` the sizes of the
-    requests.
+    For each request, `limits` has the first message that may have changed under any policy, `equal_to` has the position
+    up to which the pruned history is unchanged, `pruned` has the tokens of the history before that position, and `sent`
+    has the size of the request.
     """
     starts = placed.starts
     running = placed.running
@@ -340,7 +348,7 @@ def equal_prefix(
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
-    """Add the results of pruned calls to the pruned messages."""
+    """Assign the results of calls in the pruned section to that section."""
     sections_of_calls: dict[object, str] = {}
     placed_items = []
     for item in items:
@@ -354,7 +362,7 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Return True for messages that can be pruned in their own turn."""
+    """Return True for each message that can be pruned in its own turn."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         "bool",
@@ -366,9 +374,9 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Return the index of a section's first message in each request.
+    """Return the index of a section's first message, for all requests but the last.
 
-    The first request is left out. The index is -1 if the section opens the prompt.
+    The index is -1 if an opening message or a tool schema belongs to the section.
     """
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
