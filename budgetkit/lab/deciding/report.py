@@ -48,16 +48,16 @@ class TuningReport:
 
     @property
     def advised(self) -> int:
-        """The row to use, or `PRESENT` for the current setting."""
+        """The row of the recommended setting, or `PRESENT` for the current setting."""
         return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
-        """Return a row's values, named as in the table."""
+        """Return the values of a setting by line, as shown in the table."""
         values = self.tuned.best if row == PRESENT else self.tuned.table.iloc[row]
         return {line: str(values[line]) for line in self.tuned.best}
 
     def sentence(self, row: int) -> str:
-        """Describe the gain of a setting and its uncertainty."""
+        """Describe the gain of a setting, with an interval, in sentences."""
         tuned = self.tuned
         aim = OBJECTIVES[self.objectives[0]]
         if row not in (PRESENT, tuned.row):
@@ -77,7 +77,10 @@ class TuningReport:
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return a table of the settings, with means over the first half."""
+        """Return a table of the settings, with the means of their objectives.
+
+        The means are over the first half of the conversations. Settings that were left out have no row.
+        """
         now, means = self._means()
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
@@ -140,7 +143,7 @@ class TuningReport:
         return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'more expensive'}"
 
     def _means(self) -> tuple[Any, Any]:
-        """Return the mean objectives of the current setting and of those tried."""
+        """Return the mean objectives of the current and of the tried settings."""
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
         others = means[1:].copy()
         others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
