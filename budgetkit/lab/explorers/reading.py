@@ -1,4 +1,4 @@
-"""Pieces of messages for the reader, and the panels of a request's bill and of the checks."""
+"""Messages in pieces for the reader, and panels of bill and checks."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ BESIDE_CUT = 300  # characters on each side of a cut
 
 
 def speaker(message: Message) -> str:
-    """Return a message's role, with its name if it has one."""
+    """Return a message's role, with the speaker's name if there is one."""
     called = message.raw.get("name")
     role = "tool result" if message.role in RESULT_ROLES else message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)

@@ -28,7 +28,10 @@ class UndoStack(Generic[S]):
     merge: str = ""
 
     def then(self, settings: S, merge: str = "") -> UndoStack[S]:
-        """Return the undo stack with new settings and without the undone steps."""
+        """Return the undo stack with new settings and without the undone steps.
+
+        If `merge` is the name of the current step, the new settings belong to that step.
+        """
         if settings == self.now:
             return self
         if merge and merge == self.merge:

@@ -1,4 +1,4 @@
-"""Tokens: a document line by line, with coloured tokens and the count of each line.
+"""A document line by line, with coloured tokens and counts.
 
 A token may be part of a character. The character is shown at its first token, with a small mark, ⁺, for each further
 token.
@@ -114,6 +114,8 @@ def beginning_of(text: str) -> str:
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
     r"""Group tokens into lines, each ending with a line break.
+
+    Each group starts with the numbers of its first and its last line of text.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Yield a block per shown item and per run of hidden items."""
+    """Yield a block for each shown item and each gap of hidden items."""
     decisions = plan.decisions
     columns = decisions.columns
 
@@ -90,7 +90,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
-    """Return an item with its outcome and its section's numbers."""
+    """Return the block of an item, with its outcome and its section's numbers."""
     before = plan.decisions.columns.items[row].payload
     after = decision.item.payload
     grant = plan[decision.section]
@@ -142,7 +142,7 @@ def requests(stage: BudgetStage) -> Data:
 
 
 def status_with_reasons(stage: BudgetStage) -> Data:
-    """Return the status, with the lost section that each sentence names."""
+    """Return the status, with the cut section that each sentence names."""
     notice = status(stage)
     lost = lost_sections(stage.results.plan)
     asks = []
@@ -263,7 +263,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         line : str
             A section or a reserve of the budget.
         on : bool, default True
-            If false, unlock the line.
+            If False, unlock the line.
         """
         self._run_command("lock", line=line, on=on)
 

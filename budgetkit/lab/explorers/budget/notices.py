@@ -1,4 +1,7 @@
-"""Notices: sentences about the fit, losses and sources, and the set-up as text to copy."""
+"""Sentences about the fit, the losses and the sources of a budget.
+
+The module also writes the set-up as text to copy.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from budgetkit.trace import Trace, shipped_traces
 
 
 def status(stage: BudgetStage) -> Data:
-    """Say whether everything fits and, if not, how to fix it."""
+    """Return the status: whether everything fits, and otherwise the fixes."""
     results = stage.results
     plan = results.plan
     budget = plan.budget
@@ -76,7 +79,7 @@ def status(stage: BudgetStage) -> Data:
 
 
 def beyond_window(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the window is larger than the model's."""
+    """List a warning if the window is larger than the model's."""
     longest = longest_window(model, budget.kind)
     if longest is None or budget.window <= longest:
         return []
@@ -87,13 +90,13 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the output reserve exceeds the longest answer."""
+    """List a warning if the output reserve exceeds the model's longest answer."""
     unused = unused_answers(budget, model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
 
 def missing_window(results: BudgetResults) -> list[str]:
-    """Return a notice if the chosen window is larger than the model's."""
+    """List a notice if the chosen window is larger than the model's."""
     chosen = results.missing_window
     if chosen is None:
         return []
