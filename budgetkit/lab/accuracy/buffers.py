@@ -4,10 +4,11 @@
     usable = window / (quantile of the ratio at 1 - risk)
     safety = 1 - usable / window
 
-For example, in 40 sources, a window of 8,192 tokens filled with English prose by chars/4 contains 0.9 to 1.1 times as
-many tokens. If at most one of 20 windows of the next source may overflow, the ratio is 1.1, and the share to reserve is
-`1 - 1 / 1.1`, or 9 %. If no kind of text is given, the share is for windows of all kinds, with a warning. If a kind is
-given, the sources of this kind determine the share, which is then about half as large.
+For example, a window of 8,192 tokens that is filled with English prose by chars/4 contains 0.9 to 1.1 times as many
+actual tokens, as measured in 40 sources. If at most one of 20 windows of the next source may overflow, the ratio is
+1.1, and the share to reserve is `1 - 1 / 1.1`, or 9 %. If no kind of text is given, the share is for windows of all
+kinds, with a warning. If a kind is given, the sources of this kind determine the share, which is then about half as
+large.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class FilledWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources of the class with the fewest, or 0 without given kinds."""
+        """The fewest sources of any class, or 0 if no kinds were given."""
         return min(mix.sources for mix in self.corpora)
 
     @property
@@ -178,7 +179,7 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    If documents of all the given kinds come from at least 19 sources, each window is one of the next source of a kind.
+    If documents of all the given kinds come from at least 19 sources, the windows predict the next source of each kind.
 
     Examples
     --------
@@ -236,7 +237,7 @@ class Buffer:
     kinds : tuple of str
         Classes and languages covered by the buffer.
     needed : float
-        Share that the observed texts of these kinds need, in the worst of the kinds.
+        Share that the observed texts of the worst of these kinds need.
 
     Examples
     --------
@@ -261,7 +262,7 @@ class Buffer:
         Parameters
         ----------
         kinds : iterable of str
-            Classes or languages of its texts.
+            Classes or languages of the conversation's texts.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Figures of documents: their errors, their tokens, and their excess by language.
+"""Figures of documents: errors, tokens, and excess tokens by language.
 
     error = estimate / exact - 1
 

@@ -312,7 +312,7 @@ def bounds(text: str) -> tuple[int, int]:
     Returns
     -------
     tuple of int
-        Minimum and maximum tokens.
+        Minimum and maximum number of tokens.
 
     Examples
     --------

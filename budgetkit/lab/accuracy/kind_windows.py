@@ -311,7 +311,7 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources of the kind's class, which determine the promise."""
+        """The number of sources of the kind's class, on which the promise rests."""
         groups = zip(self.groups.names, self.groups.kinds.tolist(), strict=True)
         labels = self.groups.labels
         return len({name for name, kind in groups if labels[kind][0] == self.label[0]})

@@ -148,7 +148,10 @@ def count_files(
 
 
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
-    """Count the tokens in one block of a file, and return both."""
+    """Count the tokens in one block of a file.
+
+    The block is returned with its count.
+    """
     at = tokens = 0
     with open(block.path, "rb") as stream, _named_file(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
@@ -225,7 +228,7 @@ def compare_stream(
     counters : Counter, callable or str, or a sequence of these
         One or several counters, functions or names. On a cluster, they must be picklable.
     documents : iterable of Document or str
-        Documents or texts. They are read as needed, so all of them together may be larger than memory.
+        Documents or texts. The documents are read as needed, so together they may be larger than memory.
     exact : Counter or str
         The reference counter.
     client : dask.distributed.Client, optional

@@ -41,7 +41,7 @@ class PlannedDemand:
 
     @property
     def overrun(self) -> bool:
-        """True if any row's request exceeds the window minus its reserves."""
+        """True if any row's request exceeds the window minus the reserves."""
         reserved = [
             np.minimum(self.columns[section]["granted"], tokens)
             for section, tokens in self.budget.held.items()
@@ -147,7 +147,7 @@ def cut_at_most(
     of : {"conversations", "turns"}
         The unit: conversations with a cut, or turns with a cut, averaged over conversations.
     only_these : bool, default False
-        If True, the condition covers only the given conversations and promises nothing about the next one.
+        If True, the condition covers only the given conversations and promises nothing about the next conversation.
 
     Returns
     -------

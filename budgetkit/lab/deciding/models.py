@@ -123,12 +123,12 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each line, largest gain first. An uncapped section has a row only if it loses something; its floor
-        is then raised. The frame has the columns line, change (tokens added or taken), tokens (int64, net gain of all
-        sections over the current plan), gross (int64, sum of the gains of those sections that gain), items and score
-        (int64 and float64, changes in the number and in the total score of the kept items), gap (float64, score that
-        the best choice of items would add to the changed plan; 0 for a plan of numbers) and gap_now (float64, the score
-        that it would add to the current plan).
+        One row for each line, largest gain first. An uncapped section has a row only if it loses something; in that
+        case, its floor is raised. The frame has the columns line, change (tokens added or taken), tokens (int64, net
+        gain of all sections over the current plan), gross (int64, sum of the gains of those sections that gain), items
+        and score (int64 and float64, changes in the number and in the total score of the kept items), gap (float64,
+        score that the best choice of items would add to the changed plan; 0 for a plan of numbers) and gap_now
+        (float64, the score that this choice would add to the current plan).
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Tuning reports: the table, the front, and a sentence for each setting."""
+"""Tuning reports: the table, the front, and a sentence for each setting.
+
+A setting gives a value to each varied line: the window, a reserve, a section or the policy.
+"""
 
 from __future__ import annotations
 

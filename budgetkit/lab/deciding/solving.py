@@ -2,8 +2,9 @@
 
     size = the smallest n for which so_that(plan(budget with line = n)) holds
 
-If more of a line can only help, or only harm, the size is found by bisection. If sizes are shares, or a section is
-dropped whole, a larger window may cut more. A grid of sizes is then tried first, and the result says so.
+A line is the window, a reserve or a section of a budget. If more of a line can only help, or only harm, the size is
+found by bisection. If sizes are shares, or a section is dropped whole, a larger window may cut more. A grid of sizes is
+then tried first, and the result says so.
 
 Windows are searched up to the size beyond which grants no longer grow
 (:func:`budgetkit.plan.reasons.settled_window`). A failed search therefore proves that no window meets the
@@ -125,7 +126,7 @@ def solve(
         The demand of each section, in tokens: one demand, the turns of a conversation, or several conversations. A
         conversation may also be given as messages, a path or the name of a shipped conversation.
     budget : Budget, str, Path or callable
-        The budget to change, or a preset or its name.
+        The budget to change, a preset, or the name of a preset.
     line : str
         The line to solve for: ``"window"``, a reserve, or a section (its cap).
     so_that : Condition, optional
@@ -135,7 +136,7 @@ def solve(
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        Initial window, in tokens, instead of the budget's.
+        A window in tokens that replaces the window of the budget.
 
     Returns
     -------

@@ -265,7 +265,10 @@ def setting_text(setting: Setting) -> str:
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
-    """Replace the value names in a setting with sizes, except the policy's."""
+    """Replace the names of values in a setting with sizes.
+
+    The policy keeps its name.
+    """
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
@@ -340,7 +343,7 @@ class SearchSpace:
         return (self.budget.assign(**lines) if lines else self.budget), policy
 
     def is_present(self, setting: Setting) -> bool:
-        """Return True if a setting is the current one."""
+        """Return True if a setting is the current setting."""
         try:
             return self.apply(setting) == (self.budget, self.policy)
         except ValueError:  # the sizes are invalid together

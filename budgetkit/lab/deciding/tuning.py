@@ -290,8 +290,8 @@ class TuningResult:
 
         A row of None means the current setting. The gain of the candidate is pooled: each half is measured with the
         setting that the other half chose. All other rows are measured on the second half. The interval of a row on the
-        front is corrected for the number of rows there, and the interval of any other row for the number of rows in the
-        table.
+        front is corrected for the number of rows on the front, and the interval of any other row for the number of rows
+        in the table.
         """
         halves: list[tuple[int | None, list[int]]] = [(row, self.parts[1])]
         risk = 0.05
@@ -369,7 +369,7 @@ def tune(
         At least four conversations. An interval of the gain needs seven conversations in which the objective is above 0
         with or without the setting. A string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
-        The current budget, or a preset or its name.
+        The current budget, a preset, or the name of a preset.
     vary : mapping of str to iterable, optional
         The values to try for each line. For "window", a reserve or a section, these are sizes in tokens or shares. For
         "policy", they are names from :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to

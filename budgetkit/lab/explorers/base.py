@@ -216,7 +216,7 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(self._history.then(settings, step), ack, merge.startswith("drag "))
 
     def _set(self, key: str, value: Any, ack: str = "", gesture: str = "") -> None:
-        """Run a control's command, with the given value as its missing argument."""
+        """Run a control's command, with the given value as the missing argument."""
         with self._reporting_problems(ack, key):
             entry = self.panel[key]
             names = parameters(self.kind.commands[entry.kind])
@@ -249,7 +249,7 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(history, ack)
 
     def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
-        """Show a step of the history.
+        """Show the current step of an undo stack.
 
         If this fails, the previous step is restored.
         """

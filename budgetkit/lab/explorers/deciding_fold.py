@@ -1,4 +1,4 @@
-"""The panel that tunes a budget on the conversations in its file.
+"""The panel that tunes a budget on the conversations in the opened file.
 
 Tuning runs in a separate thread on immutable values, so sliders never wait. The result stays until the next run, and
 states the budget from which the tuning started.
@@ -266,7 +266,7 @@ class DecideFold(Content):
 def decide(
     case: TuningCase, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
-    """Find the reserves and sections that matter most, and tune them together."""
+    """Find the settings that matter most, and tune them together."""
     # The second objective is "evidence"; if that is the first one, "cost" with known prices or else "cut".
     costs = case.options["prices"].input is not None
     if objective == "cost" and not costs:

@@ -106,7 +106,7 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    A folder means all files in it.
+    For a folder, these are all files in it.
     """
     if place.is_dir():
         return [*place.rglob("*")]

@@ -48,7 +48,7 @@ class BilledFold(Content):
         return [figure_part("ledger", figures.ledger.title, note, spec, table_text(table))]
 
     def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the request's messages, and its other parts."""
+        """Return the model, the messages, and the other parts of a request."""
         results = stage.results
         passages = ["the passages"] if results.trace.contexts else []
         return results.model.name, results.trace.request(results.turn), passages
@@ -118,7 +118,7 @@ def speaker(message: Message) -> str:
 
 
 def words(message: Message) -> str:
-    """Return a message's text and calls."""
+    """Return a message's text and tool calls."""
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     return "\n".join(filter(None, (message.text, *calls)))
 

@@ -319,7 +319,7 @@ class Library:
     def join(self, other: Library) -> None:
         """Share all entries and counts with another library.
 
-        Each library gets everything that the other opens or counts.
+        Each library gets everything that the other library opens or counts.
         """
         self.conversations.join(other.conversations)
         self.texts.join(other.texts)

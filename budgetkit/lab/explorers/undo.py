@@ -39,13 +39,13 @@ class UndoStack(Generic[S]):
         return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
 
     def undo(self) -> UndoStack[S]:
-        """Return the history one step earlier, or unchanged at its beginning."""
+        """Return the undo stack one step earlier, or unchanged at its beginning."""
         if not self.past:
             return self
         return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
 
     def redo(self) -> UndoStack[S]:
-        """Return the history one step later, or unchanged at its end."""
+        """Return the undo stack one step later, or unchanged at its end."""
         if not self.future:
             return self
         return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])

@@ -60,7 +60,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     spec : dict
         ``{"data": [...], "layout": {...}}``, as `Question.spec` returns it.
     title : str
-        The figure's question, used as its heading and as its text alternative.
+        The figure's question, used as the heading and as the text alternative.
     heading : bool, default True
         If True, draw the title and the answer above the figure.
 
@@ -170,7 +170,7 @@ def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
 def _values(spec: Spec, name: str) -> list[Any]:
     """List the values along one axis, from the traces and the marker lines.
 
-    Bars count with their ends, stacked areas with their sums, and error bars with their upper ends.
+    Bars contribute their ends, stacked areas their sums, and error bars their upper ends.
     """
     found: list[Any] = []
     sums: dict[Any, float] = {}

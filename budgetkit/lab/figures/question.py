@@ -104,7 +104,7 @@ class Question(Generic[P]):
     """A figure that answers one question.
 
     Call a question to get a plotly figure. `table` returns the numbers as a frame, and `spec` returns the figure as
-    plain data. All three take the same arguments.
+    plain data. The call, `table` and `spec` take the same arguments.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class Question(Generic[P]):
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
     """Return a layout that is legible in light and dark notebooks.
 
-    The titles of the axes are given as text, with the unit.
+    Pass the titles of the axes as text, with the unit.
 
     Examples
     --------
@@ -267,9 +267,9 @@ def hover(texts: Sequence[str]) -> Spec:
 
 
 def counted(many: int) -> Spec:
-    """Return settings for about eight ticks, or one tick per whole number.
+    """Return the tick settings for an axis of whole numbers.
 
-    There is a tick at each number if there are at most eight numbers.
+    Up to eight numbers have a tick each; more numbers share about eight ticks.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def short(tokens: float) -> str:
 def signed(tokens: int, always: bool = False) -> str:
     r"""Format a number of tokens in full, with a typographic minus.
 
-    With `always`, the numbers that are not negative have a plus.
+    If `always` is True, numbers of at least 0 have a plus sign.
 
     Examples
     --------
@@ -387,8 +387,8 @@ def end_labels(
 
     Examples
     --------
-    Two lines end close together. The label of the lower one is placed below its line, and the other two labels above
-    their lines.
+    Two of these lines end close together. The label of the lower line is placed below it, and the other labels are
+    placed above their lines.
 
     >>> table = {"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]}
     >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]
@@ -415,7 +415,7 @@ def end_labels(
 def _free(
     name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
 ) -> float:
-    """Return the height at which a label covers few lines near its end."""
+    """Return the height, near a line's end, at which a label covers few lines."""
     low, high = spans[name]
 
     def cost(y: float) -> float:

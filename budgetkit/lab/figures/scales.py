@@ -30,7 +30,7 @@ _MARK = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)
 
 
 def tag(name: str, *inside: str, **attributes: Any) -> str:
-    """Return an XML element with markup inside and with attributes.
+    """Return an XML element with the given content and attributes.
 
     An attribute that is None is left out, and the alpha of an rgba colour becomes an opacity.
 
@@ -133,7 +133,10 @@ _ALONE = (
 
 
 def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
-    """Save an SVG as an SVG or PNG file, as the path's ending says."""
+    """Save an SVG as an SVG or PNG file.
+
+    The ending of the path determines the format.
+    """
     kind = Path(path).suffix.lower()
     if kind not in (".svg", ".png"):
         raise ValueError(

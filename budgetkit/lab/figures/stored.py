@@ -1,7 +1,7 @@
 """Static pictures stored with plotly figures, for viewers without plotly's JavaScript.
 
-JupyterLab draws the figure and ignores the SVG; GitHub, nbviewer and `nbconvert` show the SVG. A PNG would not do:
-plotly's JupyterLab extension shows a PNG in place of the figure until the mouse enters the output.
+JupyterLab draws the figure and ignores the SVG; GitHub, nbviewer and `nbconvert` show the SVG. No PNG is stored,
+because plotly's JupyterLab extension would show it in place of the figure until the mouse enters the output.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _frontier(
     """Return settings with two measures, and flag the best ones.
 
     A setting is best if no other setting is at least as good in both measures and better in one. The setting with the
-    values in `present` is flagged too.
+    values in `present` has a flag of its own.
     """
     measures = table[[across, up]].astype(float)
     is_best = [
@@ -187,7 +187,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the means over the demands for each key, and their number."""
+    """Return the means for each key, and the number of averaged demands."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
     means = by_key.mean() if (demands > 1).any() else by_key.sum()

@@ -2,7 +2,7 @@
 
 The figures follow the budget's remainder, such as the history. For a budget without a remainder, they compare the total
 demand with the usable window. Demands in a frame can be cut at any token. A `budgetkit.plan.batch.RequestBatch` has
-items, so each of its turns is planned as `fit` plans it.
+items, so its turns are planned item by item, as by `fit`.
 """
 
 from __future__ import annotations
@@ -289,8 +289,8 @@ def _answer_counts(
         error = rough - exact            tokens of the whole request
         shift = limit(rough) - limit(exact)
 
-    The limit is that of the remainder. A count that is too low makes this limit look larger than it is, so the request
-    can overflow the window.
+    Here `limit` is the limit of the remainder in a plan of these counts. A count that is too low makes this limit look
+    larger than it is, so the request can overflow the window.
     """
     both = batch_of(exact), batch_of(rough)
     sums = [batch.asked for batch in both]

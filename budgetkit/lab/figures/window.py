@@ -3,8 +3,8 @@
     remainder = window - reserves - claims of the other sections
 
 A section claims its cap, or the tokens that it is granted if these exceed the cap. If the budget's remainder is a
-section without a cap, such as the history, each other section claims the tokens that it is granted, and the result is
-the limit of the section without a cap.
+section without a cap, such as the history, all other sections claim the tokens that they are granted, and the remainder
+is the limit of the uncapped section.
 """
 
 from __future__ import annotations
@@ -170,12 +170,12 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return by how many tokens a window is too small, or 0.
+    """Return the number of tokens that the window lacks, or 0.
 
     The number is the first of three excesses that is not 0: the plan's overflow, then the caps and reserves beyond the
-    window, then all claims beyond the window. The second is skipped if the remainder is a section without a cap. Claims
-    can exceed the window without an overflow, because a required section above its cap may use tokens that other caps
-    leave unused.
+    window, then all claims beyond the window. The second excess is skipped if the remainder is a section without a cap.
+    Claims can exceed the window without an overflow, because a required section above its cap may use tokens that other
+    caps leave unused.
 
     Examples
     --------

@@ -200,7 +200,7 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
     """Add up the cost of each policy, request by request.
 
     If a price is unknown, the input is added up in place of the cost. Cached and written tokens are then weighted by
-    their prices relative to an uncached token.
+    their prices relative to the price of an uncached token.
     """
     has_prices = all(
         outcome.prices is not None and not np.isnan(outcome.cost).any()

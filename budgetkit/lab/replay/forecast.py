@@ -10,19 +10,19 @@ Continuations, called paths, are drawn from the sizes of past turns:
 For each path, the past turns are resampled, and the turn sizes are drawn from this resample (the bootstrap, applied
 twice; B. Efron, 1979).
 
-Turns are drawn independently, which loses trends and lulls. The pace, one number for each path, stands for them. After
-few turns, its spread is that of conversations in general. After many turns, the spread depends on how similar the turns
-are, so that a thousand equal turns predict the next turn. The squared variation of few turns is shrunk towards 0.6, as
-if two more turns had been seen. Without the factor 0.7, the spread was too wide for sources to which it had not been
-fitted. With this factor, the middle 90 % of paths covered 92 to 100 of 100 conversations, after 3 to 60 turns
-(2026-11-26).
+Turns are drawn independently, which loses trends and lulls. The pace, one number for each path, represents such trends
+and lulls. After a few turns, its spread is that of conversations in general. After many turns, the spread depends on
+how similar the turns are, so that a thousand equal turns predict the next turn. The squared variation of few turns is
+shrunk towards 0.6, as if two more turns had been seen. Without the factor 0.7, the spread was too wide for sources to
+which it had not been fitted. With this factor, the middle 90 % of paths covered 92 to 100 of 100 conversations, after 3
+to 60 turns (2026-11-26).
 
 The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
 (chats, retrieval, agents). The numbers 8 and 0.6 were fitted to the same conversations on 2026-11-23. The middle 90 %
 of paths then covered 94 to 100 of 100 conversations of seven sources, after a third of the turns or after ten turns.
-The numbers 25 and 0.112 are there because even similar turns drift. With them, after thirty turns, the upper end of the
-band is 1.5 times its lower end, and the band covers 13 of the 14 long conversations. Without them, the ratio is 1.3,
-and the band covers 12 of these conversations.
+The numbers 25 and 0.112 account for the drift of even similar turns. With these two numbers, after thirty turns, the
+upper end of the band is 1.5 times its lower end (a ratio of 1.5), and the band covers 13 of the 14 long conversations.
+Without these numbers, the ratio is 1.3, and the band covers 12 of these conversations.
 
 The eighth source is a session of a coding agent, whose turns come in bursts. No useful band contains such a session,
 and :func:`notice` says so. In 41 recorded sessions of four coding agents, the turns of three agents have a median
@@ -32,9 +32,9 @@ sessions of the same kind do.
 
 If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
 from them, because a few turns say less about later growth than similar conversations do. If nine or more of these
-conversations have more turns than the present one, each is predicted from the others, and the errors of these
-predictions determine the spread (:mod:`budgetkit.promise`). No fitted numbers are then used. Other conversations that
-do not resemble the turns seen are ignored.
+conversations have more turns than the present one, each of these is predicted from the other conversations, and the
+errors of these predictions determine the spread (:mod:`budgetkit.promise`). No fitted numbers are then used. Other
+conversations that do not resemble the turns seen are ignored.
 """
 
 from __future__ import annotations

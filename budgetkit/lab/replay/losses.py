@@ -178,7 +178,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
     """Return the request, the needed message and its presence for each pair.
 
-    A needed message is present if no policy removed, summarised or shrunk it up to that request. Pairs without a
+    A needed message is present if no policy removed, summarised or shrunk it up to the pair's request. Pairs without a
     request are left out.
     """
     sents = outcome.placed.sents

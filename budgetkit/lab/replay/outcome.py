@@ -325,7 +325,8 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     Parameters
     ----------
     replays : mapping of str to Replay, Replay, or several
-        One or more replays. In a mapping, the keys are their names; otherwise, they are named after their policies.
+        One or more replays. In a mapping, the keys are the names of the replays; otherwise, the replays are named after
+        their policies.
 
     Returns
     -------

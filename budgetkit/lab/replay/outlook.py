@@ -85,7 +85,7 @@ def outlook(
     models : iterable of str or Model
         The models or their names.
     preset : str or callable
-        A preset's name, or a function that returns the budget for a model. The budget limits the history.
+        A preset's name, or a function that returns the budget for a model. The budget determines the history's limit.
     prices : callable, optional
         Function that returns the prices for a model's name, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
@@ -168,7 +168,7 @@ class Forecast:
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     pace : Pace, optional
-        The factor by which later turns differ; default: estimated from the turns seen.
+        The factor by which later turns differ from past turns; default: estimated from the turns seen.
     """
 
     trace: Trace

@@ -4,7 +4,8 @@ A request has this order: opening system messages, tool schemas, earlier turns, 
 starts like the previous one, up to the first change: a dropped message, a tool result that became a placeholder, a
 passage retrieved for one turn only, or a section cut to another length.
 
-An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then user and assistant in turn:
+In this example, the messages have 3, 5, 7, 6, 4 and 5 tokens. The first is the system message; the others come from the
+user and the assistant in turn:
 
     slot        0    1    2    3    4    5
     prunable    no   yes  yes  yes  yes  yes
@@ -51,7 +52,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     trace : Trace
         The conversation.
     by : {"turn", "request", "usage"}
-        Requests to list: the last of each turn, one per answer of the model, or one per billed request.
+        Requests to list: the last request of each turn, one per answer of the model, or one per billed request.
 
     Returns
     -------

@@ -153,9 +153,10 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest unexpired prefix that is a whole earlier request.
+        """Return the longest earlier request that each request reads from the cache.
 
-        Two requests share at least the shortest prefix that any two neighbouring requests from one to the other share.
+        The sizes are in tokens. Two requests share at least the shortest of the prefixes that neighbouring requests
+        share, from the earlier request to the later one.
         """
         reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))

@@ -98,7 +98,7 @@ def replay(
     trace : Trace, str, Path or sequence of messages
         The conversation; a string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
-        The budget or configuration, the path of a file with one, or a preset or its name.
+        The budget or configuration, the path of its file, a preset, or the name of a preset.
     policy : Policy or str, optional
         The pruning policy, or its name in :data:`budgetkit.pruning.policies.NAMED`, such as "oldest first" or
         "octopus"; default: the policy that a configuration names.
@@ -107,9 +107,9 @@ def replay(
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the window of the model.
     roles : mapping or callable, optional
-        Section of each role, or a function that returns a message's section; default: the budget's own table.
+        Section of each role, or a function that returns a message's section; default: the roles of the budget.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     section : str, optional
@@ -118,7 +118,7 @@ def replay(
         Requests to replay: one per turn, one per answer of the model, or one per request billed by the provider.
     cache : PromptCache, optional
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.cost.CACHES` or your own; default: the ideal
-        cache, "longest prefix". A price for cached tokens in `prices` takes precedence over the cache's own.
+        cache, "longest prefix". A price for cached tokens in `prices` takes precedence over the cache's own price.
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices; see :func:`budgetkit.lab.replay.cost.prices`.
     start_on : {"user", "any"}

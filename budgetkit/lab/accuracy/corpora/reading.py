@@ -136,9 +136,9 @@ class Corpus:
         Parameters
         ----------
         shortest, longest : int
-            Length of a piece, in characters; pieces shorter than `shortest` are dropped.
+            Limits of a piece's length, in characters. Pieces shorter than `shortest` are dropped.
         most : int
-            Maximum number of pieces per document, spread over the document.
+            Maximum number of pieces per document. The pieces are spread over the document.
         seed : int
             Seed of the lengths.
 
@@ -237,14 +237,14 @@ def folder(
     pattern : str
         Glob pattern of the files.
     kind, language : str
-        Class and language of all files; default: derived from each file's suffix, and for CJK from the text itself.
+        Class and language of all files; default: derived from each file's suffix, or from the text if it is CJK.
     most : int
         Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        A corpus in the order of the file names; binary, badly encoded and huge files are listed as problems.
+        A corpus in the order of the file names. Binary, badly encoded and oversized files are listed as problems.
 
     Raises
     ------
@@ -322,14 +322,15 @@ def rows(
     column : str
         Key or column of the text.
     kind, language : str
-        Class and language of the texts. If `language` is empty, a column "lang" or "language" gives that of each text.
+        Class and language of the texts. If `language` is empty, a column "lang" or "language" gives the language of
+        each text.
     most : int
         Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        A corpus. Rows without that column, and lines that are not JSON, are listed as problems.
+        A corpus. Rows without text in that column, and lines that are not JSON, are listed as problems.
 
     Raises
     ------

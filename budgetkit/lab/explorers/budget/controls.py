@@ -48,7 +48,7 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
-    """Choose another model, keeping the lines and the window.
+    """Choose another model, keeping the window and all entered sizes.
 
     If the model's longest window is shorter, or if `whole` is True, the longest window is used.
     """
@@ -63,7 +63,7 @@ def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSe
 
 
 def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
-    """Choose a preset, keeping the window and locked lines."""
+    """Choose a preset, keeping the window and the locked sizes."""
     if name == OWN and stage.settings.own is not None:
         return stage.settings
     preset(name)
@@ -105,7 +105,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Set the lower and the upper limit of a line's size.
+    """Set the lower and the upper limit for a reserve or a section.
 
     An upper limit of the whole window means no upper limit.
     """
@@ -151,12 +151,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the plan's counter, or the model's own if `name` is empty."""
+    """Choose the plan's counter, or the model's counter if `name` is empty."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the cheap counter, or the default if `name` is empty."""
+    """Choose the cheap counter, or the default counter if `name` is empty."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)

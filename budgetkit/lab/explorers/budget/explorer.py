@@ -180,7 +180,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the window of the model.
 
     Raises
     ------
@@ -256,7 +256,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         }
 
     def lock(self, line: str, on: bool = True) -> None:
-        """Lock a line at its current size, or unlock it.
+        """Lock a reserve or a section at its current size, or unlock it.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from budgetkit.trace import Trace, shipped_traces
 
 
 def status(stage: BudgetStage) -> Data:
-    """Return the status: whether everything fits, and otherwise the fixes."""
+    """Return the status: whether everything fits, and fixes if not."""
     results = stage.results
     plan = results.plan
     budget = plan.budget
@@ -79,7 +79,7 @@ def status(stage: BudgetStage) -> Data:
 
 
 def beyond_window(budget: Budget, model: Model) -> list[str]:
-    """List a warning if the window is larger than the model's."""
+    """List a warning if the window is larger than the model's window."""
     longest = longest_window(model, budget.kind)
     if longest is None or budget.window <= longest:
         return []
@@ -96,7 +96,7 @@ def beyond_output(budget: Budget, model: Model) -> list[str]:
 
 
 def missing_window(results: BudgetResults) -> list[str]:
-    """List a notice if the chosen window is larger than the model's."""
+    """List a notice if the chosen window is larger than the model's window."""
     chosen = results.missing_window
     if chosen is None:
         return []

@@ -130,7 +130,7 @@ class BudgetSettings:
 
     @cached_property
     def budget(self) -> Budget:
-        """The budget with its moved and locked lines, and a signed deficit."""
+        """The budget with moved and locked sizes, and a signed deficit."""
         moved = {**self.lines, **self.locks}
         whole = with_reserves(replace(self.base, deficit="signed"), moved)
         return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
@@ -219,9 +219,9 @@ class BudgetSettings:
         return replace(self, model=name, window=window, missing_window=chosen)
 
     def resize(self, line: str, size: Amount | None) -> BudgetSettings:
-        """Return the settings with another size for the window or a line.
+        """Return the settings with one size changed.
 
-        None means no cap.
+        The size is that of the window, a reserve or a section; None means no cap.
         """
         if not isinstance(size, Share | None):
             size = check_tokens(line, size)
@@ -234,7 +234,7 @@ class BudgetSettings:
         return self.with_amount(line, amount)
 
     def with_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
-        """Return the settings with another amount for one line."""
+        """Return the settings with another amount for a reserve or a section."""
         if line in self.locks:
             locked = self.locks[line]
             size = "without a cap" if locked is None else f"at {locked:,} tokens"

@@ -198,8 +198,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The model; it determines the window of a preset, the prompt cache and the prices. Default: the
         conversation's own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the model's. If neither model nor budget is given and the model's window would
-        never be full, a smaller window is used, in which the policies differ; the source line says so.
+        A window in tokens that replaces the window of the model. If neither model nor budget is given and the model's
+        window would never be full, a smaller window is used, so that the policies differ, and the page says so.
     counter : str, Counter or callable, optional
         The counter, by name or as an object; default: the model's own.
     by : {"turn", "request"}, optional

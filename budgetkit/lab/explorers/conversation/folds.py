@@ -161,7 +161,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return a row for each rule, with the request that loses a message."""
+    """Return a row for each rule, with the first request that lacks a message."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])
