@@ -233,7 +233,7 @@ class Buffer:
     counter : str
         Name of the counter.
     warning : str
-        Reasons why the buffer is unreliable, or "" if it is reliable.
+        Reasons why the buffer is unreliable; "" if there are none.
     kinds : tuple of str
         Classes and languages covered by the buffer.
     needed : float

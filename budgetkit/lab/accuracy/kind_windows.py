@@ -1,4 +1,4 @@
-"""Windows of one known kind of text, to predict its next source.
+"""Windows that predict the next source of a known kind of text.
 
     y         = log(exact / estimate)                       of a source of one kind, such as a class in a language
     w         = n t / (n t + s)

@@ -145,7 +145,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
     -------
     tuple of str
         Classes ("code", "cjk", "prose") with at least a tenth of the text, and the languages of prose and CJK text
-        where they are clear, for :func:`budgetkit.lab.accuracy.buffer_for`.
+        where these are clear, for :func:`budgetkit.lab.accuracy.buffer_for`.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect a text's language, or return "" if it is unclear.
+    """Detect a text's language, or return "" if the language is unclear.
 
     Examples
     --------

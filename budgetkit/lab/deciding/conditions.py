@@ -73,8 +73,9 @@ class Condition:
     holds : callable
         Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of a larger window on the condition. If it "harms", the largest window is searched for, otherwise the
-        smallest. If the effect is "unknown", a failed search does not prove that there is no solution.
+        Effect of a larger window on the condition. If a larger window "harms" the condition, the largest window is
+        searched for, otherwise the smallest. If the effect is "unknown", a failed search does not prove that there is
+        no solution.
     risk : float, optional
         Accepted probability that the next conversation breaks the condition. None if the condition covers only the
         given conversations.
@@ -145,7 +146,7 @@ def cut_at_most(
     share : float
         Maximum share, from 0 to 1. At 0 or 1, the condition covers only the given conversations.
     of : {"conversations", "turns"}
-        The unit: conversations with a cut, or turns with a cut, averaged over conversations.
+        Whether the share counts conversations with a cut, or turns with a cut, averaged over the conversations.
     only_these : bool, default False
         If True, the condition covers only the given conversations and promises nothing about the next conversation.
 

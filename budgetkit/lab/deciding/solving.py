@@ -62,7 +62,7 @@ class Solution:
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
-        Tokens between two neighbouring sizes of the grid, or 1 for a bisection. A scan may miss sizes between those of
+        Tokens between two neighbouring sizes of the grid, or 1 for a bisection. A scan may miss a size that is not on
         the grid.
     budget : Budget, optional
         The budget with the size that was found.
@@ -134,7 +134,7 @@ def solve(
     counter : str, Model or callable, optional
         The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
-        The model that answers; it determines the window of a preset, the counter and the framing.
+        The model that answers, which determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces the window of the budget.
 

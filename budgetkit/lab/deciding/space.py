@@ -99,7 +99,7 @@ def answer_reserve(
     risk : float, default 0.05
         Accepted share of answers that are longer than the reserve.
     kind : {"all", "call", "text"}
-        The answers to use: all, those with tool calls, or those without.
+        The answers to use: all answers, answers with tool calls, or answers without tool calls.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def _counted(message: Message, count: Count) -> int:
 def reserve_of_answers(budget: Budget) -> Reserve | None:
     """Return the reserve for answers, or None if there is none.
 
-    A reserve named "thinking" does not count as one.
+    A reserve named "thinking" does not count as a reserve for answers.
     """
     reserves = [
         reserve
@@ -204,7 +204,7 @@ def candidates(
 
     Explorers and :func:`budgetkit.lab.deciding.tune` use these values. No value for the answer's reserve is below the
     result of :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size. A
-    remainder without a cap is tried without one and with three caps.
+    remainder without a cap is tried as it is and with three caps.
 
     Parameters
     ----------

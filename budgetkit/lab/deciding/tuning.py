@@ -117,7 +117,7 @@ class TuningResult:
     settings : sequence of dict
         The tried settings, each a mapping from lines to names of values.
     aims : mapping of str to Objective
-        The objectives; the first one decides.
+        The objectives, of which the first decides.
     scores : ndarray
         All measurements, of shape (conversations, settings, objectives), the current setting first.
     parts : tuple of list of int
@@ -169,7 +169,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason for excluding each setting, or "" if it is allowed."""
+        """The reason for excluding each setting, or "" for an allowed setting."""
         floor = self.space.floor
         reasons = [""] * self.tried
         for place in np.flatnonzero(np.isnan(self.scores[:, 1:, 0]).any(axis=0)).tolist():
@@ -289,9 +289,9 @@ class TuningResult:
         """Return the gain of a table row, or of the current setting.
 
         A row of None means the current setting. The gain of the candidate is pooled: each half is measured with the
-        setting that the other half chose. All other rows are measured on the second half. The interval of a row on the
-        front is corrected for the number of rows on the front, and the interval of any other row for the number of rows
-        in the table.
+        setting that the other half chose. All other rows are measured on the second half. The interval of such a row is
+        corrected for the number of rows compared: the rows on the front, or all rows of the table for a row that is not
+        on the front.
         """
         halves: list[tuple[int | None, list[int]]] = [(row, self.parts[1])]
         risk = 0.05
@@ -372,7 +372,7 @@ def tune(
         The current budget, a preset, or the name of a preset.
     vary : mapping of str to iterable, optional
         The values to try for each line. For "window", a reserve or a section, these are sizes in tokens or shares. For
-        "policy", they are names from :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to
+        "policy", these are names from :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to
         policies. Default: the values of :func:`budgetkit.lab.deciding.candidates` for this budget and these
         conversations.
     objective : str, callable or sequence of both, default "cut"

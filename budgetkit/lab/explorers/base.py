@@ -274,7 +274,7 @@ class Explorer(Shown, Generic[S, F]):
             self._send_charts()
 
     def _update_folds(self, fold: str = "") -> None:
-        """Show the open panels, after recomputing outdated panels and the named one."""
+        """Show the open panels, after recomputing outdated panels and the panel `fold`."""
         with self._lock:
             self._folds.forget(fold)
             self._folds.refresh(self.stage, self.view.opened)

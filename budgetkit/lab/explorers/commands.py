@@ -1,7 +1,7 @@
 """Commands that all explorers share.
 
-Sliders, handles, buttons and code use these commands. The settings of each explorer define their budget settings, their
-shelf of the library, and a method that shows another entry of that shelf, so one command serves all explorers:
+Sliders, handles, buttons and code use these commands. The settings of each explorer contain budget settings, name a
+shelf of the library, and have a method that shows another entry of that shelf, so one command serves all explorers:
 
     command                   budget explorer          conversation, accuracy explorer
     preset, name="rag"        settings.preset          settings.budget_settings.preset

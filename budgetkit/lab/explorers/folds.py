@@ -159,7 +159,7 @@ class Folds:
         self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
-        """Return all panels, with the parts of the open ones."""
+        """Return all panels, with the parts of the open panels."""
         return [
             {
                 "name": name,

@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a screen word, or "" if it has none.
+    """Return the meaning of a screen word, or "" if none is known.
 
     Examples
     --------
@@ -56,7 +56,7 @@ WAYS = "Type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
 def decimal(text: str) -> tuple[Decimal, bool]:
-    """Return an entered number, and whether it is a percentage.
+    """Return an entered number, and whether the number is a percentage.
 
     Examples
     --------

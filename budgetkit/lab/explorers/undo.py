@@ -63,7 +63,7 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the name of a move's undo step, or "" without one."""
+        """Return the name of a move's undo step, or "" without a name."""
         if not name:
             return ""
         now = time.monotonic()

@@ -248,7 +248,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 def _each(value: Any, i: int) -> Any:
     """Return the value of the mark with this index.
 
-    A list has one value for each mark; any other value is shared by all marks.
+    A list has one value for each mark; a value that is not a list is shared by all marks.
     """
     if isinstance(value, list | tuple):
         return value[i]

@@ -27,7 +27,7 @@ Spec = dict[str, Any]
 
 
 def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a line as a trace, with a marker if it has one point.
+    """Return a line as a trace, with a marker for a single point.
 
     Examples
     --------
@@ -387,8 +387,8 @@ def end_labels(
 
     Examples
     --------
-    Two of these lines end close together. The label of the lower line is placed below it, and the other labels are
-    placed above their lines.
+    Two of these lines end close together. The label of the lower line is placed below that line, and the other labels
+    are placed above their lines.
 
     >>> table = {"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]}
     >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]

@@ -158,7 +158,7 @@ def chromium() -> str:
 
 
 def png(drawn: str) -> bytes:
-    """Render an SVG with Chromium as a PNG of twice its size."""
+    """Render an SVG with Chromium as a PNG of double size."""
     program = chromium()
     size = re.search(r'width="(\d+)" height="(\d+)"', drawn)
     assert size is not None, "an SVG of budgetkit.lab.figures has a size"

@@ -1,7 +1,7 @@
 """Static pictures stored with plotly figures, for viewers without plotly's JavaScript.
 
 JupyterLab draws the figure and ignores the SVG; GitHub, nbviewer and `nbconvert` show the SVG. No PNG is stored,
-because plotly's JupyterLab extension would show it in place of the figure until the mouse enters the output.
+because plotly's JupyterLab extension would show the PNG in place of the figure until the mouse enters the output.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StoredFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
             super()._ipython_display_()
 
     def _picture(self) -> dict[str, str]:
-        """Return the SVG under its MIME type, or {} if it cannot be drawn."""
+        """Return the SVG under its MIME type, or {} if drawing fails."""
         try:
             return {PICTURE: svg(self.to_plotly_json(), self.layout.title.text or "")}
         except (AttributeError, KeyError, LookupError, TypeError, ValueError):

@@ -97,7 +97,7 @@ bars = Question("How much is it?", _table, _draw, lambda table: str(table["answe
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return settings with two measures, and flag the best ones.
+    """Return settings with two measures, and flag the best settings.
 
     A setting is best if no other setting is at least as good in both measures and better in one. The setting with the
     values in `present` has a flag of its own.

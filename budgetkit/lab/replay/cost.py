@@ -3,7 +3,8 @@
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
 Prices are in US dollars per million tokens. Some prices are higher for all tokens of a request whose input exceeds a
-threshold (the price cliff of long contexts). An unknown price is None, never 0, and a cost that depends on it is NaN.
+threshold (the price cliff of long contexts). An unknown price is None, never 0, and makes a cost that needs the price
+NaN.
 """
 
 from __future__ import annotations
@@ -412,7 +413,7 @@ def _entry(
 ) -> tuple[Any, Any, str] | None:
     """Find a model's provider, price entry and listed spelling.
 
-    If no entry matches, return None. The second argument is the id of the snapshot: it is part of the cache key,
+    If no entry matches, return None. The second argument is the id of the snapshot, which is part of the cache key
     because the snapshot itself cannot be.
     """
     # A fine-tuned model has its own price, and so does a model that a router offers for free.

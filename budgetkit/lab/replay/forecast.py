@@ -11,11 +11,11 @@ For each path, the past turns are resampled, and the turn sizes are drawn from t
 twice; B. Efron, 1979).
 
 Turns are drawn independently, which loses trends and lulls. The pace, one number for each path, represents such trends
-and lulls. After a few turns, its spread is that of conversations in general. After many turns, the spread depends on
-how similar the turns are, so that a thousand equal turns predict the next turn. The squared variation of few turns is
-shrunk towards 0.6, as if two more turns had been seen. Without the factor 0.7, the spread was too wide for sources to
-which it had not been fitted. With this factor, the middle 90 % of paths covered 92 to 100 of 100 conversations, after 3
-to 60 turns (2026-11-26).
+and lulls. After a few turns, the pace has the spread of conversations in general. After many turns, the spread depends
+on how similar the turns are, so that a thousand equal turns predict the next turn. The squared variation of few turns
+is shrunk towards 0.6, as if two more turns had been seen. Without the factor 0.7, the spread was too wide for sources
+to which it had not been fitted. With this factor, the middle 90 % of paths covered 92 to 100 of 100 conversations,
+after 3 to 60 turns (2026-11-26).
 
 The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
 (chats, retrieval, agents). The numbers 8 and 0.6 were fitted to the same conversations on 2026-11-23. The middle 90 %
@@ -106,8 +106,7 @@ def paths(
 ) -> Ints:
     """Draw the context sizes of possible continuations of a conversation.
 
-    Each row is one continuation, with a column for each later turn. If no pace is given, it is estimated from the past
-    turns.
+    Each row is one continuation, with a column for each later turn. A missing pace is estimated from the past turns.
 
     Examples
     --------
@@ -226,7 +225,7 @@ def _variation(sizes: Sizes) -> float | None:
 
 
 def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
-    """Return True if the turns seen resemble those of other conversations.
+    """Return True if the turns seen resemble the turns of other conversations.
 
     The logarithms of the mean turn sizes are compared. Of each other conversation, only as many first turns count as
     have been seen of this one.
@@ -254,10 +253,11 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
         spread        = sqrt((variance between conversations) * (1 - Z) + 0.16)
 
     Here n is the number of turns seen, a later mean is the mean size of the turns after the first n, and the variances
-    are those of the logarithms of turn sizes.
+    are computed from the logarithms of turn sizes.
 
-    If at least nine of the other conversations have more than n turns, each is predicted from the remaining ones. The
-    spread is then chosen so that 90 % of these conversations lie within 1.645 standard deviations of their predictions.
+    If at least nine of the other conversations have more than n turns, each of these is predicted from the remaining
+    conversations. The spread is then chosen so that 90 % of these conversations lie within 1.645 standard deviations of
+    their predictions.
 
     The formula is H. Bühlmann's credibility formula ("Experience rating and credibility", 1967), with E. Straub's
     weights of 1970. The constant 0.16 was fitted like the module's numbers 0.36 and 1.2.

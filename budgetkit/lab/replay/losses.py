@@ -28,7 +28,7 @@ _MOST = 3  # a word is rare if no more messages contain it
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
-    """List pairs of a message and an earlier message that it needs.
+    """List pairs of a message and a needed earlier message.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the spending limit.
 
-    For an event that has already happened, low, median and high are the turn in which it happened.
+    For an event that has already happened, low, median and high are all the turn of the event.
 
     Parameters
     ----------

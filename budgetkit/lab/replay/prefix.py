@@ -1,7 +1,7 @@
-"""The prefix that a request shares with the previous one.
+"""The prefix that a request shares with the previous request.
 
 A request has this order: opening system messages, tool schemas, earlier turns, passages, this turn. So each request
-starts like the previous one, up to the first change: a dropped message, a tool result that became a placeholder, a
+starts like the previous request, up to the first change: a dropped message, a tool result that became a placeholder, a
 passage retrieved for one turn only, or a section cut to another length.
 
 In this example, the messages have 3, 5, 7, 6, 4 and 5 tokens. The first is the system message; the others come from the

@@ -4,9 +4,9 @@ In each request, the budget determines the limit of the history, and the policy 
 prefix that two successive requests share determines the tokens that the provider's prompt cache may hold. Texts are
 counted once; a replay under another policy counts nothing again.
 
-A tool call without a result comes from an interrupted answer. No request includes it, because providers reject such
-calls and recorded sessions show that programs omit them (see :func:`budgetkit.trace.unpaired`). The output tokens of
-the call are still billed.
+A tool call without a result comes from an interrupted answer. No request includes such a call: providers reject it, and
+recorded sessions show that programs omit it (see :func:`budgetkit.trace.unpaired`). The output tokens of the call are
+still billed.
 
 All requests are sized at once, as columns; then one pass applies the policy. This example has a window of 20 tokens and
 one token per letter. The messages are "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb" and "ttttt"
@@ -105,7 +105,7 @@ def replay(
     counter : callable or str, optional
         Function that counts the tokens in a text, or a counter's name; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
-        The model that answers; it determines the window of a preset, the counter and the framing.
+        The model that answers, which determines the window of a preset, the counter and the framing.
     window : int, optional
         A window in tokens that replaces the window of the model.
     roles : mapping or callable, optional
@@ -305,7 +305,7 @@ class TraceDemand:
     def units(self) -> dict[bool, list[int]]:
         """The first message of each message's pruning unit, by kind of unit.
 
-        The units under the key True are turns, and those under False are tool calls with their results.
+        The units under the key True are turns, and the units under False are tool calls with their results.
         """
         return {
             by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)

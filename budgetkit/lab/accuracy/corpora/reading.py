@@ -237,7 +237,8 @@ def folder(
     pattern : str
         Glob pattern of the files.
     kind, language : str
-        Class and language of all files; default: derived from each file's suffix, or from the text if it is CJK.
+        Class and language of all files; default: derived from the suffix of each file, or from the content of a CJK
+        text.
     most : int
         Maximum size of a file, in bytes.
 

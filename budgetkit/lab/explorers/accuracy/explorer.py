@@ -156,7 +156,7 @@ def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     """Set the mix of texts that fill a window.
 
-    If `column` is None, each window has texts of one kind. If it is "mixed", each window has texts of all kinds.
+    If `column` is None, each window has texts of one kind. If `column` is "mixed", each window has texts of all kinds.
     Otherwise, the texts in a window have one value in that column.
     """
     mixes = [mix for mix, _ in MIXES if mix]

@@ -274,7 +274,7 @@ def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
 
 
 def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, str]:
-    """Return a figure, its table, and the sentence that answers its question."""
+    """Return a figure, its table, and the sentence that answers the question."""
     budget = results.plan.budget
     if name == "waterfall":
         table = figures.waterfall.answer(results.plan)

@@ -437,7 +437,8 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
 def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:
     """Return a function that finds a conversation by number or title.
 
-    If several titles contain the entered text, the current conversation is preferred, and then the first one.
+    If several titles contain the entered text, the current conversation is chosen if its title matches, otherwise the
+    first match.
 
     Examples
     --------

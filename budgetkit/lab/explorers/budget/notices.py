@@ -140,7 +140,7 @@ def sentence(text: str) -> str:
 
 
 def source(stage: BudgetStage) -> str:
-    """Describe the conversation that is counted, and its counter."""
+    """Describe the counted conversation and the counter."""
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:

@@ -221,7 +221,7 @@ class BudgetSettings:
     def resize(self, line: str, size: Amount | None) -> BudgetSettings:
         """Return the settings with one size changed.
 
-        The size is that of the window, a reserve or a section; None means no cap.
+        The line is the window, a reserve or a section. A size of None means no cap.
         """
         if not isinstance(size, Share | None):
             size = check_tokens(line, size)

@@ -195,8 +195,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         The initial policies to compare, by name, or your own policies with their names. The first policy is shown in
         detail.
     model : str, optional
-        The model; it determines the window of a preset, the prompt cache and the prices. Default: the
-        conversation's own model, or `DEFAULT_MODEL`.
+        The model, which determines the window of a preset, the prompt cache and the prices. Default: the conversation's
+        own model, or `DEFAULT_MODEL`.
     window : int, optional
         A window in tokens that replaces the window of the model. If neither model nor budget is given and the model's
         window would never be full, a smaller window is used, so that the policies differ, and the page says so.

@@ -140,7 +140,7 @@ def window_of_systems(stage: ConversationStage) -> int | None:
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
-    """Return the messages that later calls needed, those lost most often first."""
+    """Return the messages that later calls needed, most often lost first."""
     pairs = compared.setup.pairs
     needed = Counter(pairs["needs"].tolist())
     terms = pairs.drop_duplicates("needs").set_index("needs")["term"]

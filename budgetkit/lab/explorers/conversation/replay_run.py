@@ -233,7 +233,7 @@ class ReplayRun:
         )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
-        """Estimate this conversation's pace from the others in its file.
+        """Estimate this conversation's pace from other conversations in the file.
 
         If the other conversations are too few or do not resemble this one, return None.
         """
@@ -324,7 +324,8 @@ class ReplayRun:
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
     """Return the listed prices of a model on a day.
 
-    If `on` is None, the day is today. If `hour` is True, the price of cache writes is that of a cache kept for an hour.
+    If `on` is None, the day is today. If `hour` is True, cache writes have the price of a cache that is kept for an
+    hour.
     """
     return _prices(model, on or datetime.now(UTC).date(), hour=hour)
 

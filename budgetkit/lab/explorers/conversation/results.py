@@ -275,7 +275,7 @@ class ConversationResults:
 
     @cached_property
     def pace(self) -> Pace | None:
-        """The conversation's pace, estimated from the others in its file.
+        """The conversation's pace, estimated from other conversations in the file.
 
         The pace is None if the other conversations are too few or do not resemble this one.
         """
