@@ -1,4 +1,4 @@
-"""Errors of token counts, and the buffers against the overflows that they cause.
+"""Errors of token counts, and buffers against the overflows they cause.
 
     error  = estimate / exact - 1                       of a document
     ratio  = (sum of exact) / (sum of estimates)        of a window filled with documents

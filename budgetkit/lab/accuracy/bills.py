@@ -138,7 +138,10 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
-    """Fit a line by least squares, without points far from the median line."""
+    """Fit a line by least squares, without outliers.
+
+    An outlier is far from the median line.
+    """
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))

@@ -47,7 +47,9 @@ class FilledWindows:
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
-        """Return the ratios of exact to estimated tokens in windows of a size.
+        """Return the ratios of exact to estimated tokens in windows.
+
+        The windows have `size` estimated tokens.
 
         Each row has the windows of one resample.
         """
@@ -57,7 +59,7 @@ class FilledWindows:
 
     @property
     def sources(self) -> int:
-        """The fewest sources of any class, or 0 if no kinds were given."""
+        """The fewest sources of any class, or 0 without given kinds."""
         return min(mix.sources for mix in self.corpora)
 
     @property
@@ -140,7 +142,7 @@ class FilledWindows:
         return replace(buffer, warning="; ".join(filter(None, reasons)))
 
     def _doubt(self, risk: float) -> str:
-        """Return a warning about too few documents."""
+        """Return a warning about too few documents, or ""."""
         documents = len(self.errors)
         what = "documents"
         in_window = round(self.window / max(self.errors["estimate"].mean(), 1))

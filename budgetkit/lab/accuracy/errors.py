@@ -70,8 +70,8 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     texts : Corpus, str, Path, DataFrame or iterable
         The texts to count, one by one, as an application does.
     *counters : str or callable
-        Counters or their names; default: "chars/4" and "o200k_base". `budgetkit.endpoints.provider_counter` adds a
-        provider, which gets every text.
+        Counters or their names; default: "chars/4" and "o200k_base". A counter from
+        `budgetkit.endpoints.provider_counter` sends every text to its provider.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Figures of counting errors by class, and of buffers, languages, budgets and speed."""
+"""Figures of counting errors, buffers, languages, budgets and speed."""
 
 from __future__ import annotations
 

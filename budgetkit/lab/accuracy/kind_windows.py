@@ -311,7 +311,10 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources of the kind's class, on which the promise rests."""
+        """The number of sources on which the promise rests.
+
+        These are all sources of the kind's class.
+        """
         groups = zip(self.groups.names, self.groups.kinds.tolist(), strict=True)
         labels = self.groups.labels
         return len({name for name, kind in groups if labels[kind][0] == self.label[0]})
@@ -322,12 +325,14 @@ class KindWindows:
         return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share to reserve if only the observed texts of this kind occur."""
+        """Return the share to reserve if only observed texts occur."""
         seen = self.groups.windows(size)[self.groups.kinds == self.kind]
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return the ratios of exact to estimated tokens in windows of a size.
+        """Return the ratios of exact to estimated tokens in windows.
+
+        The windows have `size` estimated tokens.
 
         Each row has the windows of one resample of the sources.
         """

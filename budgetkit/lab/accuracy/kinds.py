@@ -247,7 +247,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the labels of the given kinds, or None if any is unknown.
+    """Return the labels of given kinds, or None if one is unknown.
 
     A given language restricts the given classes that have documents in it, and no other classes.
 

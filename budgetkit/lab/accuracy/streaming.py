@@ -50,7 +50,9 @@ class Client(Protocol):
 def completed_tasks(
     function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
 ) -> Iterator[R]:
-    """Yield the results of tasks in order, computed here or on a cluster.
+    """Yield the results of tasks in order.
+
+    With a client, the tasks run on its cluster.
 
     Examples
     --------
@@ -204,7 +206,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 @contextmanager
 def _named_file(path: str, start: int) -> Iterator[None]:
-    """Reraise a decoding error with the name of the file and the byte."""
+    """Reraise a decoding error with the file's name and the byte."""
     try:
         yield
     except UnicodeDecodeError as error:

@@ -111,7 +111,7 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """List the effect of a few more tokens for each line of a budget.
+    """List the effect of more tokens for each line of a budget.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the score that the best choice of items would add to a plan.
+    """Return the score that a better choice of items could add.
 
     The best choice is made in each section alone, within the section's limit.
     """

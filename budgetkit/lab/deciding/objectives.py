@@ -35,7 +35,7 @@ _UNSEEN = "conversations not used to choose it"
 
 @dataclass(frozen=True)
 class Objective:
-    """A number to minimise, computed from a replay, and its wording in sentences."""
+    """A number to minimise, computed from a replay, and its wording."""
 
     measure: Callable[..., float]
     noun: str  # "tokens cut"

@@ -55,7 +55,7 @@ class TuningReport:
         return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
-        """Return the values of a setting by line, as shown in the table."""
+        """Return the values of a setting by line, as in the table."""
         values = self.tuned.best if row == PRESENT else self.tuned.table.iloc[row]
         return {line: str(values[line]) for line in self.tuned.best}
 
@@ -134,7 +134,10 @@ class TuningReport:
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:
-        """Describe a setting's losses and cost."""
+        """Describe a setting's losses and cost.
+
+        The cost is described only if it is the second objective.
+        """
         place = self.objectives.index("evidence")
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()

@@ -75,7 +75,7 @@ class AnswerReserve:
 
     @property
     def sentence(self) -> str:
-        """The promise of the reserve, or the reason why there is no promise."""
+        """The promise of the reserve, or the reason why none exists."""
         if self.is_promise:
             return (
                 f"On average, at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} "
@@ -411,7 +411,7 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Warn if the best setting is at the edge of the tried values."""
+        """Warn if the best setting is at the edge of the values."""
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

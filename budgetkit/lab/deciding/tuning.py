@@ -233,7 +233,7 @@ class TuningResult:
 
     @cached_property
     def stays(self) -> bool:
-        """True if the current setting is the best, or no gain is reliable.
+        """True if the current setting is best, or no gain is reliable.
 
         A current setting that cannot be planned, or reserves too little for answers, never stays.
         """

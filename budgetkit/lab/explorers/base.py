@@ -169,7 +169,10 @@ class Explorer(Shown, Generic[S, F]):
         self._step("redo")
 
     def reset(self) -> None:
-        """Return to the initial settings, keeping the conversation and the locks."""
+        """Return to the initial settings, keeping the conversation or texts.
+
+        The budget explorer keeps its locks and pins, too.
+        """
         self._step("reset")
 
     @property

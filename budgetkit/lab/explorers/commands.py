@@ -143,7 +143,10 @@ def choose(stage: AnyStage, name: str | None) -> Any:
 
 
 def open_path(stage: AnyStage, path: FilePath) -> Any:
-    """Read a path and show its content, unless the path is empty."""
+    """Read a path and show its content, unless the path is empty.
+
+    A table with unknown columns waits until the user chooses them.
+    """
     if not path.strip():
         return stage.settings
     try:
@@ -154,7 +157,10 @@ def open_path(stage: AnyStage, path: FilePath) -> Any:
 
 
 def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
-    """Read an uploaded or pasted file, and show its content."""
+    """Read an uploaded or pasted file, and show its content.
+
+    A table with unknown columns waits until the user chooses them.
+    """
     try:
         shelf_name = shelf_of(stage).read(name, content)
     except UnknownColumnsError:

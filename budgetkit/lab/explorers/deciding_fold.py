@@ -1,4 +1,4 @@
-"""The panel that tunes a budget on the conversations in the opened file.
+"""The panel that tunes a budget on the opened conversations.
 
 Tuning runs in a separate thread on immutable values, so sliders never wait. The result stays until the next run, and
 states the budget from which the tuning started.

@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a screen word, or "" if none is known.
+    """Return the meaning of a screen word, or "" if unknown.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def box_text(number: float | None) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """A control's command, with its fixed arguments and a parser for the value."""
+    """A control's command, with fixed arguments and a parser of values."""
 
     kind: str
     values: Data = field(default_factory=dict)

@@ -55,7 +55,10 @@ class BilledFold(Content):
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a ledger with its smaller messages joined in one row."""
+    """Return a ledger with its smaller messages joined in one row.
+
+    The 14 largest messages keep their own rows.
+    """
     is_message = table["kind"] == "message"
     small = table[is_message].sort_values("tokens", kind="stable").index[:-MOST_BARS]
     if len(small) < 2:

@@ -211,7 +211,7 @@ def page(
     around = _around(title, state, charts, text, begin)
 
     def data(rows: int) -> Data:
-        """Return the data of the page, with the first rows of each table."""
+        """Return the page's data, with the first rows of each table."""
         tables = {name: chart["table"] for name, chart in shown.items() if chart.get("table")}
         for name, table in tables.items():
             tables[name] = {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}

@@ -134,7 +134,7 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
-        """Read an entry from a path, a shipped name or a file's content."""
+        """Read an entry from a path, shipped name or file content."""
 
     @abstractmethod
     def _called(self, path: str) -> str:
@@ -254,7 +254,7 @@ class Conversations(Shelf[list[Trace]]):
 
 
 class Texts(Shelf[Corpus]):
-    """The corpora, each with texts from a folder, a file or a glob."""
+    """Corpora of texts, each from a folder, a file or a glob."""
 
     noun = "texts"
 

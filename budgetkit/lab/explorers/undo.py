@@ -63,7 +63,10 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the name of a move's undo step, or "" without a name."""
+        """Return the name of a move's undo step.
+
+        The name is "" for a move without a name.
+        """
         if not name:
             return ""
         now = time.monotonic()

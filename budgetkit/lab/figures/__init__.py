@@ -1,4 +1,4 @@
-"""Figures, each of which answers one question and is drawn from one table.
+"""Figures that each answer one question and are drawn from one table.
 
 Call a question, such as `waterfall`, to get a plotly figure. The method ``spec`` returns the same figure as plain
 data, and the method ``table`` returns the numbers as a frame::

@@ -1,4 +1,4 @@
-"""Draw a figure's specification as SVG, with axes, data, notes, lines and legend.
+"""Draw a figure's specification as SVG, with axes, notes and legend.
 
 In a notebook, plotly draws the same specification (see ADR 0006). Equal specifications give the same bytes. A page can
 apply the colours of its theme: grid lines and arrows have the class "grid", and a text without a fill of its own has
@@ -168,7 +168,7 @@ def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
 
 
 def _values(spec: Spec, name: str) -> list[Any]:
-    """List the values along one axis, from the traces and the marker lines.
+    """List the values along one axis, from traces and marker lines.
 
     Bars contribute their ends, stacked areas their sums, and error bars their upper ends.
     """

@@ -1,4 +1,4 @@
-"""Marks of a figure as SVG: bars, lines, areas, points, texts, boxes and cells."""
+"""Marks of a figure as SVG, such as bars, lines and points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUP = 0.8  # share of an axis step that the boxes of one name fill
 
 @dataclass(slots=True)
 class Plot:
-    """The axes, layout and hatch pattern of a figure that is being drawn.
+    """The axes, layout and hatch pattern of a figure being drawn.
 
     For stacked bars and areas, `reached` has the end of the stack at each place.
     """
@@ -288,7 +288,9 @@ def _edges(middles: list[float]) -> list[float]:
 
 
 def between(scale: list[list[Any]], share: float) -> str:
-    """Return the colour at a position between 0 and 1 of a colour scale.
+    """Return the colour at a position on a colour scale.
+
+    The position is between 0 and 1.
 
     Only hexadecimal colours are blended.
 

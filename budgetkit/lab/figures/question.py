@@ -27,7 +27,7 @@ Spec = dict[str, Any]
 
 
 def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a line as a trace, with a marker for a single point.
+    """Return a trace of a line, with a marker for one point.
 
     Examples
     --------
@@ -415,7 +415,10 @@ def end_labels(
 def _free(
     name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
 ) -> float:
-    """Return the height, near a line's end, at which a label covers few lines."""
+    """Return a height near a line's end where a label fits best.
+
+    The label should cover few lines and stay near the end.
+    """
     low, high = spans[name]
 
     def cost(y: float) -> float:

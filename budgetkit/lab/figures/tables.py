@@ -37,7 +37,7 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 def _table(
     table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens", answer: str = ""
 ) -> pd.DataFrame:
-    """Return one row for each bar, with the name of the bar's column.
+    """Return one row for each bar, with its name and column.
 
     All bars of one column have the same colour.
     """

@@ -1,4 +1,4 @@
-"""Figures of a budget over the turns of a conversation, and of a counted request.
+"""Figures of a conversation's turns, and of a counted request.
 
 The figures follow the budget's remainder, such as the history. For a budget without a remainder, they compare the total
 demand with the usable window. Demands in a frame can be cut at any token. A `budgetkit.plan.batch.RequestBatch` has
@@ -132,7 +132,7 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row with a cut, and the section that loses most.
+    """Return the first row with a cut, and the section cut most.
 
     If nothing is cut, return None.
     """

@@ -109,7 +109,7 @@ LINE = 26  # pixels for one bar and the space around it
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim of a section, a reserve or the shared pool on the window."""
+    """The claim of a section, reserve or pool on the window."""
 
     line: str
     kind: Literal["section", "pool", "reserve"]

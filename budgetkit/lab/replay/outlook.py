@@ -186,7 +186,10 @@ class Forecast:
 
     @cached_property
     def contexts(self) -> Ints:
-        """The context size after each past and drawn turn, one row per continuation."""
+        """The context size after each turn, one row per continuation.
+
+        Each row starts with the past turns and goes on with the drawn turns.
+        """
         counts = self.trace.counts(self.counter, self.framing)
         known = counts[: self.trace.turns[0].start].sum() + np.cumsum(self.sizes)
         ahead = paths(self.sizes, self.turns, int(known[-1]), self.samples, self.seed, self.pace)
@@ -221,7 +224,9 @@ class Forecast:
         sums = {name: entered.get(name, none)[edges] for name in demand.sections}
 
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
-            """Return the excess of the history over its limit in each drawn turn.
+            """Return the excess of the history in each drawn turn.
+
+            The excess is over the history's limit.
 
             A section's demand is its tokens at the end of the conversation, plus its tokens in the drawn turns so far.
             """

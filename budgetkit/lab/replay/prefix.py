@@ -218,7 +218,7 @@ class PrefixLayout:
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message, without messages that can be pruned in their own turn."""
+        """Tokens before each message, without messages prunable in their own turn."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
@@ -303,7 +303,7 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the index of the first message that may have changed, for each request.
+    """Return the index of each request's first possibly changed message.
 
     In addition to the changes in the layout, a message may change because the budget cuts its section.
     """
@@ -363,7 +363,7 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Return True for each message that can be pruned in its own turn."""
+    """Return True for messages that can be pruned in their own turn."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         "bool",
@@ -375,9 +375,9 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Return the index of a section's first message, for all requests but the last.
+    """Return the index of a section's first message in each request.
 
-    The index is -1 if an opening message or a tool schema belongs to the section.
+    The last request is left out. The index is -1 if an opening message or a tool schema belongs to the section.
     """
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]

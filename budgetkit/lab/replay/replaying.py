@@ -294,7 +294,7 @@ class TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """The fewest tokens to which each section can be cut, for each request."""
+        """The fewest tokens that each section can have in each request."""
         tally = self.placed.tally
         past, present = ([*map(_shortened, items)] for items in (tally.past, tally.present))
         shortened = replace(tally, past=past, present=present, retrieved={})

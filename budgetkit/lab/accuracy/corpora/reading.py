@@ -230,6 +230,8 @@ def folder(
 ) -> Corpus:
     r"""Read the files of a folder, one document each.
 
+    Hidden files and empty files are left out, and so are files in hidden folders.
+
     Parameters
     ----------
     path : str or Path
@@ -286,7 +288,10 @@ def files(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    """Read files, one document each."""
+    """Read files, one document each.
+
+    Empty files are left out.
+    """
     read: list[Document | Problem] = []
     for path in paths:
         text = file_text(path, most)

@@ -102,7 +102,10 @@ def controls(stage: AccuracyStage) -> Panel:
 
 
 def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
-    """Return the selectable documents with their labels, worst first."""
+    """Return the selectable documents with their labels, worst first.
+
+    These are the 200 documents with the largest errors, and the chosen document.
+    """
     results = stage.results
     worst = results.errors["error"].abs().nlargest(LISTED).index
     numbers = [*worst, *([] if results.document in worst else [results.document])]
@@ -210,7 +213,7 @@ def heading(stage: AccuracyStage) -> str:
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """An explorer of a cheap counter's error, and of the buffer against it.
+    """An explorer of a cheap counter's error and the buffer against it.
 
     Parameters
     ----------

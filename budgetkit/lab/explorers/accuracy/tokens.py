@@ -72,7 +72,10 @@ def _shared(waiting: list[tuple[int, bytes]], text: str) -> list[Token]:
 
 
 def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
-    """Return a document as lines of coloured tokens for the page."""
+    """Return a document as lines of coloured tokens for the page.
+
+    If the reference counter cannot show its tokens, only a note is returned.
+    """
     if isinstance(exact, CalibratedCounter):
         exact = exact.counter  # the counter whose counts the estimate scales
     if not isinstance(exact, ExactCounter):

@@ -105,7 +105,7 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Set the lower and the upper limit for a reserve or a section.
+    """Set the lower and the upper limit of a reserve or section.
 
     An upper limit of the whole window means no upper limit.
     """
@@ -120,7 +120,7 @@ def set_limits(
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Lock a reserve or a section at its current size, or unlock it."""
+    """Lock a reserve or section at its current size, or unlock it."""
     settings = stage.settings
     budget = stage.results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -414,7 +414,10 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
-    """Add a list of conversations, or a search if there are many."""
+    """Add a list of conversations, or a search if there are many.
+
+    Nothing is added for a single conversation.
+    """
     settings = stage.settings.budget_settings
     now = settings.conversation
     name = str(settings.trace)

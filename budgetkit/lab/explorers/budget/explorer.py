@@ -60,7 +60,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Yield a block for each shown item and each gap of hidden items."""
+    """Yield blocks for shown items, and for gaps of hidden items."""
     decisions = plan.decisions
     columns = decisions.columns
 
@@ -90,7 +90,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
-    """Return the block of an item, with its outcome and its section's numbers."""
+    """Return an item's block, with its outcome and its section's numbers."""
     before = plan.decisions.columns.items[row].payload
     after = decision.item.payload
     grant = plan[decision.section]
@@ -256,7 +256,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         }
 
     def lock(self, line: str, on: bool = True) -> None:
-        """Lock a reserve or a section at its current size, or unlock it.
+        """Lock a reserve or section at its current size, or unlock it.
 
         Parameters
         ----------

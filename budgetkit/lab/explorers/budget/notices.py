@@ -96,7 +96,7 @@ def beyond_output(budget: Budget, model: Model) -> list[str]:
 
 
 def missing_window(results: BudgetResults) -> list[str]:
-    """List a notice if the chosen window is larger than the model's window."""
+    """List a notice if the chosen window exceeds the model's window."""
     chosen = results.missing_window
     if chosen is None:
         return []

@@ -340,7 +340,7 @@ def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Apply a deficit rule to a budget, unless this makes the budget invalid."""
+    """Apply a deficit rule to a budget, if the result is valid."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

@@ -108,7 +108,7 @@ def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings
 
 
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
-    """Use the prices of another day, or of today if `text` is empty."""
+    """Use the prices of another day, or today's if `text` is empty."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:

@@ -108,7 +108,7 @@ def _blocks(
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
-    """Yield a block for each shown message and each gap of hidden messages."""
+    """Yield blocks for shown messages, and for gaps of hidden messages."""
     past = results.shown.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:

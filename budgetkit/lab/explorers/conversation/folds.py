@@ -140,7 +140,10 @@ def window_of_systems(stage: ConversationStage) -> int | None:
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
-    """Return the messages that later calls needed, most often lost first."""
+    """Return up to 30 needed messages, most often lost first.
+
+    A needed message is one that a later message refers to.
+    """
     pairs = compared.setup.pairs
     needed = Counter(pairs["needs"].tolist())
     terms = pairs.drop_duplicates("needs").set_index("needs")["term"]
@@ -161,7 +164,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return a row for each rule, with the first request that lacks a message."""
+    """Return a row for each rule, with its treatment of a message."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])

@@ -76,9 +76,9 @@ class Replayed:
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """The number of needed messages, and the number of these that are present.
+        """The number of needed messages, and the number present.
 
-        Messages that the session's own compactions removed are not counted as needed.
+        A message that the session's own compaction removed no longer counts as needed.
         """
         _, needs, there = needed_there(self.outcome, self.pairs)
         counted = there | ~np.isin(needs, [*self.taken_out])
@@ -92,7 +92,7 @@ class Replayed:
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The number of the first request with a loss, or None without losses."""
+        """The first request with a loss, or None without losses."""
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
@@ -124,12 +124,12 @@ class Replayed:
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """The number of requests whose history exceeds its limit, and the largest excess."""
+        """The number of requests above the history's limit, and the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property
     def too_large(self) -> tuple[int, int]:
-        """The number of requests larger than the usable window, and the largest excess."""
+        """The number of requests above the usable window, and the largest excess."""
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
@@ -149,7 +149,10 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """A table of the policies, cheapest first, with their shares of needed messages."""
+        """A table of the policies, cheapest first, with needed messages kept.
+
+        The column evidence has the share of needed messages that are present.
+        """
         table = rank_policies(self._outcomes)
         shares = {
             name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan

@@ -293,7 +293,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """True if pauses are known or do not affect the cache."""
+        """True if any pause is known, or no pause affects the cache."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
