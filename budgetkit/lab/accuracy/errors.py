@@ -149,7 +149,7 @@ def compare(
     Parameters
     ----------
     counters : Counter, callable or str, or a sequence of these
-        One or several counters. Each is an object, a function that counts the tokens in a text, or a name.
+        One or several counters. Each is a counter, a model, a function that counts the tokens in a text, or a name.
     corpus : Corpus, str, Path, DataFrame or iterable
         The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes. Empty texts are skipped.
     exact : Counter or str

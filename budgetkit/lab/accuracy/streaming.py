@@ -1,8 +1,9 @@
 """Corpora larger than memory, counted in batches, locally or on a cluster.
 
 A file is read in blocks that begin and end at seams, which no token crosses (:mod:`budgetkit.counters.exact`). The
-exact counts of the blocks therefore add up to the count of the file. If a long stretch has no seam, the block is longer
-and is counted in windows (:mod:`budgetkit.counters.stretches`). Counts are not stored, because the texts do not recur.
+exact counts of the blocks therefore add up to the count of the file. If a long stretch has no seam, the block extends
+to the next seam and is counted in windows (:mod:`budgetkit.counters.stretches`). Counts are not stored, because the
+texts do not recur.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def count_files(
     progress : bool
         If True, show a progress bar.
     block : int
-        Number of bytes to count at a time, at least 1. A block is longer if the text has no seam there.
+        Number of bytes to count at a time, at least 1. A block extends to the next seam.
 
     Returns
     -------

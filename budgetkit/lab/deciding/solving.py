@@ -3,8 +3,8 @@
     size = the smallest n for which so_that(plan(budget with line = n)) holds
 
 A line is the window, a reserve or a section of a budget. If more of a line can only help, or only harm, the size is
-found by bisection. If sizes are shares, or a section is dropped whole, a larger window may cut more. A grid of sizes is
-then tried first, and the result says so.
+found by bisection. If sizes are shares, or a section is dropped whole, a larger window may cut more than a smaller one.
+A grid of sizes is then tried first, and the result says so.
 
 Windows are searched up to the size beyond which grants no longer grow
 (:func:`budgetkit.plan.reasons.settled_window`). A failed search therefore proves that no window meets the
@@ -141,9 +141,9 @@ def solve(
     Returns
     -------
     Solution
-        The smallest size that meets the condition; for a reserve, the largest. If a larger window harms the condition,
-        the largest size, or the smallest reserve. If no size was found, or if a promise about the next conversation
-        needs more conversations, `value` is None and `binds` describes the obstacle.
+        The smallest size that meets the condition or, for a reserve, the largest. The two are swapped if a larger
+        window harms the condition. If no size was found, or if a promise about the next conversation needs more
+        conversations, `value` is None and `binds` describes the obstacle.
 
     Raises
     ------

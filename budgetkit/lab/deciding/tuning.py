@@ -59,7 +59,7 @@ POOLED_RISK = 0.025
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement of settings on a replayed conversation."""
+    """A function that measures settings by replaying a conversation."""
 
     space: SearchSpace
     settings: Sequence[Setting]

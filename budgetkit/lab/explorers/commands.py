@@ -145,7 +145,7 @@ def choose(stage: AnyStage, name: str | None) -> Any:
 def open_path(stage: AnyStage, path: FilePath) -> Any:
     """Read a path and show its content, unless the path is empty.
 
-    A table with unknown columns waits until the user chooses them.
+    If the columns of a table are not recognised, the page asks the user to choose them.
     """
     if not path.strip():
         return stage.settings
@@ -159,7 +159,7 @@ def open_path(stage: AnyStage, path: FilePath) -> Any:
 def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
     """Read an uploaded or pasted file, and show its content.
 
-    A table with unknown columns waits until the user chooses them.
+    If the columns of a table are not recognised, the page asks the user to choose them.
     """
     try:
         shelf_name = shelf_of(stage).read(name, content)

@@ -99,8 +99,8 @@ def _frontier(
 ) -> pd.DataFrame:
     """Return settings with two measures, and flag the best settings.
 
-    A setting is best if no other setting is at least as good in both measures and better in one. The setting with the
-    values in `present` has a flag of its own.
+    A setting is best if no other setting is at least as good in both measures and better in one. The column present
+    flags the settings with the values in `present`.
     """
     measures = table[[across, up]].astype(float)
     is_best = [

@@ -35,8 +35,8 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     trace : Trace
         The conversation.
     by : {"auto", "marks", "names"}
-        Source of the pairs: "marks" uses the marks of the trace, and "names" uses repeated rare words. "auto" uses
-        marks if the trace has any, otherwise words.
+        Source of the pairs: "marks" uses the needed messages that the trace marks, and "names" uses repeated rare
+        words. "auto" uses marks if the trace has any, otherwise words.
 
     Returns
     -------

@@ -7,10 +7,10 @@ way. Caches differ in their minimum prefix, their increment, their lifetime and 
 lookup:
 
 - *automatic* (OpenAI, Gemini): any prefix can be read, rounded down to an increment;
-- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a mark can be read. Marks are assumed
-  after the opening (tool schemas and system messages) and at the end of each request. A later request reads such a
-  prefix if it starts with the same tokens and the lifetime of the prefix has not ended. Anthropic looks back over 20
-  positions, and OpenAI considers the newest 80 marks.
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a mark (a breakpoint) can be read. Marks
+  are assumed after the opening (tool schemas and system messages) and at the end of each request. A later request reads
+  such a prefix if it starts with the same tokens and the lifetime of the prefix has not ended. Anthropic looks back
+  over 20 positions, and OpenAI considers the newest 80 marks.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ from budgetkit.state import from_json, from_yaml
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
     """Choose another model, keeping the window and all entered sizes.
 
-    If the model's longest window is shorter, or if `whole` is True, the longest window is used.
+    If the model's longest window is shorter than this window, or if `whole` is True, the longest window is used.
     """
     name = name.strip()
     model = found_by(name)  # a retired model, too

@@ -206,8 +206,8 @@ class BudgetSettings:
     def with_model(self, name: str, model: Model) -> BudgetSettings:
         """Return the settings for another model, keeping the window if possible.
 
-        If the longest window of the other model is shorter, the longest window is used, and `missing_window` keeps the
-        chosen window.
+        If the longest window of the other model is shorter than the chosen window, the longest window is used, and
+        `missing_window` keeps the chosen window.
         """
         chosen = self.missing_window or self.window
         if chosen is None and self.own is not None:

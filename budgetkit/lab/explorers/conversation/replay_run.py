@@ -149,7 +149,7 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """A table of the policies, cheapest first, with needed messages kept.
+        """A table of the policies and their totals, cheapest first.
 
         The column evidence has the share of needed messages that are present.
         """
