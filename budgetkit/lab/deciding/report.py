@@ -46,7 +46,7 @@ class TuningReport:
 
     @property
     def matter(self) -> list[str]:
-        """The lines with the largest effect on the objective."""
+        """Up to three lines with the largest effect on the objective."""
         return matter(self.moves)
 
     @property

@@ -1,4 +1,4 @@
-"""Sentences about the fit, the losses and the sources of a budget.
+"""Sentences about a budget's fit, its losses and the counted conversation.
 
 The module also writes the set-up as text to copy.
 """

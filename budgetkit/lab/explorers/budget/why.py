@@ -73,7 +73,10 @@ class WhyFold(Content):
         return self._offers[str(event["mend"])]
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
-        """Return a change to offer, after testing it with a new plan."""
+        """Return the row of a change, with a button if the change works.
+
+        A change works if a new plan with it no longer has the loss.
+        """
         row = {"text": mend.sentence, "note": "A locked section or reserve prevents this change."}
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting can."}
