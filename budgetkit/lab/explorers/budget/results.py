@@ -291,7 +291,7 @@ def same_count(one: Counter, other: Counter) -> bool:
 
 
 def is_own(count: Counter, model: Model) -> bool:
-    """Return True if a counter's counts equal the model's own."""
+    """Return True if a counter's counts equal the model's own counts."""
     return (
         count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
     )

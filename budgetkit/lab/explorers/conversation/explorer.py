@@ -201,7 +201,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         A window in tokens that replaces the window of the model. If neither model nor budget is given and the model's
         window would never be full, a smaller window is used, so that the policies differ, and the page says so.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; default: the model's own.
+        The counter, by name or as an object; default: the model's own counter.
     by : {"turn", "request"}, optional
         One request per turn, or one per answer of the model. Default: one per answer if the conversation calls tools,
         otherwise one per turn.
