@@ -313,7 +313,7 @@ class TraceDemand:
 
 
 def _shortened(item: Item) -> Item:
-    """Return a message shortened as far as possible."""
+    """Return an item with the fewest tokens that cuts can leave."""
     least = least_tokens(item.payload, item.tokens)
     return item if least == item.tokens else replace(item, tokens=least)
 

@@ -73,7 +73,7 @@ class WhyFold(Content):
         return self._offers[str(event["mend"])]
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
-        """Return the row of a change, with a button if the change works.
+        """Return a change's row, with a button if the change works.
 
         A change works if a new plan with it no longer has the loss.
         """
