@@ -1,11 +1,11 @@
-"""Errors of counts, the buffers they need and the overflows they cause.
+"""Errors of token counts, and buffers against the overflows they cause.
 
     error  = estimate / exact - 1                       of a document
-    ratio  = sum of exact / sum of estimates            of a window filled with documents
+    ratio  = (sum of exact) / (sum of estimates)        of a window filled with documents
     safety = 1 - 1 / (quantile of the ratio at 1 - risk)
 
-A window filled by the estimate contains `ratio` times as many tokens as estimated. Errors of many documents
-cancel, so the buffer applies to the window, not to the document.
+A window that is full by the estimate contains `ratio` times as many tokens as estimated. The errors of many documents
+partly cancel, so the buffer is computed for the window and not for a single document.
 """
 
 from budgetkit.counters import calibrate

@@ -1,6 +1,8 @@
 """The linear relation between counted and billed tokens, fitted to readings.
 
-billed = constant + slope * counted
+    billed = constant + slope * counted
+
+A reading is a request with its counted and its billed tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class Bill:
     slope : float
         Billed tokens per counted token.
     low, high : float
-        Range of the middle 90 % of the readings' errors, in tokens; each reading is estimated from the other readings.
+        Range of the middle 90 % of the readings' errors, in tokens. Each reading is estimated from other readings.
     readings : int
         Number of readings.
 
@@ -61,7 +63,7 @@ class Bill:
         return round(self.constant + self.slope * counted)
 
     def interval(self, counted: int) -> tuple[int, int]:
-        """Return the interval that covers 90 % of the readings.
+        """Return a 90 % interval of the billed tokens of a request.
 
         Parameters
         ----------
@@ -87,8 +89,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     billed : sequence of float, shape (readings,)
         Tokens that the provider billed for each request, including cached tokens.
     projects : sequence, shape (readings,), optional
-        The source of each reading. If given, the interval is cross-validated over projects, so it holds for a new
-        project; otherwise over single readings.
+        The project of each reading. If given, the interval is cross-validated over projects, so it holds for a new
+        project; otherwise, it is cross-validated over single readings.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Raises
     ------
     ValueError
-        If there are fewer than three readings, all have one size, or the lengths differ.
+        If there are fewer than three readings, all counts are equal, or the lengths differ.
 
     Examples
     --------
@@ -136,7 +138,10 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
-    """Fit a line by least squares, without points far from the median."""
+    """Fit a line by least squares, without outliers.
+
+    An outlier is far from the median line.
+    """
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
@@ -148,7 +153,10 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
-    """Return each reading's distance from a line fitted without its group."""
+    """Return each reading's distance from a line fitted without its group.
+
+    If there are more than 40 groups, several groups are left out at a time.
+    """
     order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
     parts = min(len(order), _MOST_LEFT_OUT)
     part = np.array([order[group] % parts for group in groups])

@@ -1,12 +1,14 @@
 """Buffers: the share of a window to reserve for a counter's errors.
 
-    ratio  = sum of exact / sum of estimates            of a window filled with documents
-    safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
+    ratio  = (sum of exact) / (sum of estimates)        of the usable part, filled with documents
+    usable = window / (quantile of the ratio at 1 - risk)
+    safety = 1 - usable / window
 
-For example, in 40 sources, a window of 8,192 tokens filled with English prose by chars/4 contains 0.9 to 1.1 times as
-many tokens. If at most one of 20 windows of the next source may overflow, the ratio is 1.1, and the share to reserve
-is 1 - 1 / 1.1 = 9 %. If no kind of text is given, the share is for windows of all kinds, with a warning. If a kind is
-given, its own sources determine the share, which is about half as large.
+For example, a window of 8,192 tokens that is filled with English prose by chars/4 contains 0.9 to 1.1 times as many
+actual tokens, as measured in 40 sources. If at most one of 20 windows of the next source may overflow, the ratio is
+1.1, and the share to reserve is `1 - 1 / 1.1`, or 9 %. If no kind of text is given, the share is for windows of all
+kinds, with a warning. If a kind is given, the sources of this kind determine the share, which is then about half as
+large.
 """
 
 from __future__ import annotations
@@ -45,23 +47,28 @@ class FilledWindows:
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
-        """Return the exact tokens per estimated token in windows, for each resample."""
+        """Return the ratios of exact to estimated tokens in windows.
+
+        The windows have `size` estimated tokens.
+
+        Each row has the windows of one resample.
+        """
         if (mix, size) not in self._known:
             self._known[mix, size] = self.corpora[mix].ratios(size)
         return self._known[mix, size]
 
     @property
     def sources(self) -> int:
-        """The fewest sources of any class, or 0 if classes are unknown."""
+        """The fewest sources of any class, or 0 without given kinds."""
         return min(mix.sources for mix in self.corpora)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The known classes and languages of the windows."""
+        """The classes and languages for which the windows were drawn."""
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
-        """Return the smallest share to reserve for a given risk.
+        """Return the smallest share of the window to reserve for a risk.
 
         Examples
         --------
@@ -80,16 +87,16 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share to reserve for the observed texts."""
+        """Return the share to reserve if only the observed texts occur."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
     def worst(self, risk: float) -> int:
-        """Return the number of the worst mix."""
+        """Return the index of the mix that needs the largest share."""
         return int(np.argmax([self._found(mix, risk) for mix in range(len(self.corpora))]))
 
     def at(self, risk: float) -> Floats:
-        """Return the ratios of full windows in the worst mix."""
+        """Return the ratios of windows without a reserve, in the worst mix."""
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
@@ -135,7 +142,7 @@ class FilledWindows:
         return replace(buffer, warning="; ".join(filter(None, reasons)))
 
     def _doubt(self, risk: float) -> str:
-        """Return a warning about too few documents."""
+        """Return a warning about too few documents, or ""."""
         documents = len(self.errors)
         what = "documents"
         in_window = round(self.window / max(self.errors["estimate"].mean(), 1))
@@ -149,7 +156,7 @@ class FilledWindows:
         return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
     def _found(self, mix: int, risk: float) -> float:
-        """Return the share to reserve in one mix, found by iteration."""
+        """Find the share to reserve in one mix by iteration."""
         allowed = self.corpora[mix].allowed(risk)
         share = 0.0
         before = -1.0
@@ -174,7 +181,7 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    For known kinds, the windows are those of the next source of each kind, if there are enough sources for the risk.
+    If documents of all the given kinds come from at least 19 sources, the windows predict the next source of each kind.
 
     Examples
     --------
@@ -228,11 +235,11 @@ class Buffer:
     counter : str
         Name of the counter.
     warning : str
-        Reason why the buffer is unreliable, or "" if it is reliable.
+        Reasons why the buffer is unreliable; "" if there are none.
     kinds : tuple of str
         Classes and languages covered by the buffer.
     needed : float
-        Share needed by the observed texts of these kinds, in the worst kind.
+        Share that the observed texts of the worst of these kinds need.
 
     Examples
     --------
@@ -257,7 +264,7 @@ class Buffer:
         Parameters
         ----------
         kinds : iterable of str
-            Classes or languages of its texts.
+            Classes or languages of the conversation's texts.
 
         Returns
         -------
@@ -305,22 +312,22 @@ def buffer_for(
     risk : float
         Accepted probability of an overflow, between 0 and 1.
     window_mix : str, optional
-        The texts that fill a window. Default: texts of one class or one language, whichever needs more, as in one
-        conversation or project. With a column name, such as "source": texts with one value in that column. With
-        "mixed": documents of all kinds, whose errors cancel most.
+        The texts that fill a window. Default: texts of one class or of one language, as in one conversation or project,
+        whichever needs the larger buffer. A column name, such as "source", stands for texts with one value in that
+        column, and "mixed" for documents of all kinds, whose errors cancel most.
     seed : int
         Seed of the random windows.
     kinds : iterable of str
         Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
-        If the errors include documents of each kind, and enough sources to support `risk`, the buffer covers only the
-        next source of these kinds, and is usually smaller than one for all kinds. Otherwise it covers windows of all
+        If the errors include documents of each kind from enough sources, the buffer covers only the next source of
+        these kinds and is usually smaller than a buffer for all kinds. Otherwise, the buffer covers windows of all
         kinds, with a warning.
 
     Returns
     -------
     Buffer
-        The buffer with its interval, and a warning if there are too few documents, or only documents of other kinds.
-        Its `kinds` are the kinds covered.
+        The buffer with its interval and the kinds that it covers, and with a warning if there are too few documents, or
+        only documents of other kinds.
 
     Raises
     ------
@@ -385,9 +392,10 @@ def consequences(
     Returns
     -------
     DataFrame
-        One row per budget and counter: window, usable, safety and filled (mean of the actual tokens) in tokens, wasted
-        (mean unused tokens of the usable part), overflow (its probability) with its 95 % interval overflow_low and
-        overflow_high over other sources, over (mean excess of an overflow), and documents (their number).
+        One row for each budget and counter, with the columns budget, counter, documents (number of documents), window,
+        usable, safety, filled (mean of the actual tokens), wasted (mean unused tokens of the usable part), overflow
+        (probability of an overflow), overflow_low and overflow_high (95 % interval of this probability for other
+        sources) and over (mean excess of an overflow). Sizes are in tokens.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The documents' claims about counting, compared with measurements.
+"""Claims about counting in documents 000 and 001, compared with measurements.
 
-Documents 000 and 001 state numbers for characters / 4 without naming the texts. Each claim is checked here on a corpus,
-with an interval from resampling its sources.
+The documents are listed in ``docs/differences.md``. They state numbers for counting four characters as a token, without
+naming the texts. Each claim is checked here on a corpus, with an interval from resampling the sources of the corpus.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Parameters
     ----------
     corpus : Corpus, str, Path, DataFrame or iterable
-        The texts to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
-        and "cjk prose" are needed for the claims about them.
+        The texts to measure, in any form that :func:`budgetkit.corpora.corpus_of` takes. The claims about code and
+        CJK text need texts of the classes "code" and "cjk prose".
     exact : str
         The reference encoding.
     seed : int
@@ -43,9 +43,10 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     Returns
     -------
     DataFrame
-        One row per claim: the number claimed, the number measured, a 95 % interval (low to high) for other sources, the
-        unit and the corpus. There is no interval for an extreme, a formula or fewer than six sources. A negative error
-        means that too few tokens are counted. Claims that cannot be measured on this corpus are omitted.
+        One row for each claim, with the columns claim, document, said (the number claimed), measured, low and high (95
+        % interval for other sources), unit and corpus. The interval is missing for extremes and formulas, and if there
+        are fewer than six sources. A negative error means that too few tokens are counted. Claims that cannot be
+        measured on this corpus are omitted.
 
     Examples
     --------

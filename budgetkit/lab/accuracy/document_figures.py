@@ -1,8 +1,9 @@
-"""Figures of each document's error, and of texts cut into tokens.
+"""Figures of documents: errors, tokens, and excess tokens by language.
 
     error = estimate / exact - 1
 
-Undercounts overflow a window and overcounts waste it, so they have different colours.
+An undercount can make a window overflow, and an overcount wastes tokens, so undercounts and overcounts have different
+colours.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ _SIDES = "← undercount: overflow · overcount: waste →"
 def _table(
     errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None
 ) -> pd.DataFrame:
-    """Choose the documents to draw, including the worst and the current one."""
+    """Choose up to 600 documents to draw.
+
+    The worst document of each class and the current document are always included.
+    """
     by_class = errors["error"].abs().groupby(errors["class"])
     table = errors.assign(
         class_error=by_class.transform("mean"),
@@ -78,7 +82,7 @@ def _table(
 
 
 def beginning(text: str) -> str:
-    r"""Return the beginning of a text on one line.
+    r"""Return the first 60 characters of a text on one line.
 
     Examples
     --------
@@ -235,9 +239,9 @@ def _say_pieces(table: Columns) -> str:
 
 
 def _overrun(plan: Plan, exact: Sequence[Item]) -> Columns:
-    """Sum the remainder's counted and actual tokens by language.
+    """Sum the counted and the actual tokens of the remainder by language.
 
-    Only kept items are summed.
+    Only the items that were kept are summed.
     """
     name = plan.budget.remainder
     sums = {group: [0, 0, 0] for group in _COLOURS}

@@ -28,6 +28,8 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object]]:
     """Show a progress bar, and yield the function that advances it.
 
+    If `shown` is False, or tqdm is not installed, no bar is shown.
+
     >>> with progress_bar(False, total=2) as advance:
     ...     advance(1)
     """
@@ -68,17 +70,18 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     texts : Corpus, str, Path, DataFrame or iterable
         The texts to count, one by one, as an application does.
     *counters : str or callable
-        Counters or their names; default: "chars/4" and "o200k_base". `budgetkit.endpoints.provider_counter` adds a
-        provider, which gets every text.
+        Counters or their names; default: "chars/4" and "o200k_base". A counter from
+        `budgetkit.endpoints.provider_counter` sends every text to its provider.
 
     Returns
     -------
     DataFrame
-        One row per counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
-        "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, the error against the reference;
-        missing if there is no reference or it counts 0), microseconds (float64, per text, measured in this call; an
-        endpoint's cached answers are fast), network (bool, True if texts are sent to a provider), costs and use (str,
-        the cost and the purpose).
+        One row for each counter, with the columns name, kind ("characters", "estimate", "tokenizer" or "endpoint"),
+        exact, basis ("exact", "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, relative
+        error), microseconds (float64, per text, measured in this call; an endpoint's cached answers are fast), network
+        (bool, True if texts are sent to a provider), costs and use (str, the cost and the purpose). The error is
+        relative to an endpoint's count; without an endpoint, it is relative to an exact count or else to a
+        reconstructed count. The column off is missing if there is no such count, or the count is 0.
 
     Raises
     ------
@@ -146,7 +149,7 @@ def compare(
     Parameters
     ----------
     counters : Counter, callable or str, or a sequence of these
-        One or several counters, each as an object, a function that counts the tokens in a text, or a name.
+        One or several counters. Each is a counter, a model, a function that counts the tokens in a text, or a name.
     corpus : Corpus, str, Path, DataFrame or iterable
         The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes. Empty texts are skipped.
     exact : Counter or str
@@ -155,8 +158,8 @@ def compare(
     Returns
     -------
     DataFrame
-        One row per document and counter: class, language, source, document, characters, counter, exact and estimate in
-        tokens, error as a share of exact (negative if counted too low).
+        One row for each document and counter, with the columns class, language, source, document, characters, counter,
+        exact and estimate (in tokens), and error (as a share of exact; negative if the count is too low).
 
     Examples
     --------
@@ -203,11 +206,12 @@ def summary(
     Returns
     -------
     DataFrame
-        One row per group: n, sources (int64), bias (mean signed error), mape (mean absolute error), its 95 % interval
-        mape_low, mape_high, the quantiles p5, p50, p95 of the signed error (p5 and p95 need 19 documents), and the
-        worst error. The interval comes from resampling whole sources, because texts of one source are alike. It is
-        missing if there are fewer than six sources. A document without a source is its own source. With fewer than six
-        sources, each class in each language counts as a source.
+        One row for each group, with the columns of `by`, n and sources (int64, numbers of documents and of sources),
+        bias (mean signed error), mape (mean absolute error), mape_low and mape_high (95 % interval of mape), p5, p50
+        and p95 (quantiles of the signed error; p5 and p95 need 19 documents) and worst (the largest error). The
+        interval comes from resampling whole sources, because texts of one source are alike. A document without a source
+        is its own source. If there are fewer than six sources, each class in each language within a source counts as a
+        source; if there are still fewer than six, the interval is missing.
 
     Examples
     --------
@@ -253,7 +257,8 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
 def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
     """Return the row numbers of each source.
 
-    With fewer than six sources, each class in each language within a source counts as a source.
+    If there are fewer than six sources, each class in each language within a source counts as a source. Without a
+    column of sources, each row is its own source.
 
     Examples
     --------
@@ -272,8 +277,9 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
 def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
     """Return the 95 % confidence interval of a number, from resampled sources.
 
-    Resampled sources vary less than new ones, by a factor of sqrt((n - 1) / n), and few sources show little of their
-    own spread (Student's t); the interval is widened for both reasons. With fewer than six sources, both ends are NaN.
+    The interval is widened for two reasons: resampled sources vary less than new sources, by a factor of
+    ``sqrt((n - 1) / n)``, and a few sources show little of the spread of all sources (Student's t). With fewer than six
+    sources, both ends are NaN.
     """
     if sources < FEWEST_FOR_A_GAIN:
         return float("nan"), float("nan")
@@ -292,10 +298,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:
-    """Return guaranteed bounds for a text's count, without tokenising it.
+    """Return the fewest and the most tokens that a text can have.
 
-    A byte-level token has at least one byte, so a text has at most as many tokens as bytes in UTF-8. In o200k_base and
-    cl100k_base, a token has at most 128 bytes, and a token ends before each space that follows a word.
+    The text is not tokenised. A byte-level token has at least one byte, so a text has at most as many tokens as bytes
+    in UTF-8. In o200k_base and cl100k_base, a token has at most 128 bytes, and a token ends before each space that
+    follows a word.
 
     Parameters
     ----------
@@ -305,7 +312,7 @@ def bounds(text: str) -> tuple[int, int]:
     Returns
     -------
     tuple of int
-        Minimum and maximum tokens.
+        Minimum and maximum number of tokens.
 
     Examples
     --------
@@ -319,7 +326,7 @@ def bounds(text: str) -> tuple[int, int]:
 
 
 def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
-    """Check whether a text fits, without tokenising it.
+    """Check whether a text fits a limit, without tokenising the text.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figures of errors by class, of buffers, of languages and of speed."""
+"""Figures of counting errors, buffers, languages, budgets and speed."""
 
 from __future__ import annotations
 

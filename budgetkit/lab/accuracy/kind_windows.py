@@ -1,15 +1,18 @@
-"""Windows of one known kind of text, to predict its next source.
+"""Windows that predict the next source of a known kind of text.
 
-    y         = log(exact / estimate)                       of a source of a kind, such as a class in a language
-    expected  = w x mean of the kind + (1 - w) x mean of the kinds of its class,  w = n t / (n t + s)
-    variance  = s + (1 - w) t + (1 - w)^2 x variance of that mean
-    score     = (y of a window - expected without its source) / sqrt(variance without its source)
-    ratio     = exp(expected + score of any source x sqrt(variance))
+    y         = log(exact / estimate)                       of a source of one kind, such as a class in a language
+    w         = n t / (n t + s)
+    expected  = w * (mean y of the kind) + (1 - w) * (mean y of the class)
+    variance  = s + (1 - w) t + (1 - w)^2 * (variance of the mean y of the class)
+    score     = (y of a window - expected) / sqrt(variance)
+    ratio     = exp(expected + (score of any window) * sqrt(variance))
 
-n is the number of observed sources of the kind, s the variance between sources of one kind, and t the variance between
-kinds of one class. This is the credibility formula of H. Bühlmann, "Experience rating and credibility", 1967. The only
-assumption is that the scores of all sources have the same distribution as the observed scores. So the arithmetic of
-:mod:`budgetkit.promise` holds for the next source: the share of n sources that may overflow is smaller than the risk.
+Here n is the number of observed sources of the kind, s is the variance between sources of one kind, and t is the
+variance between kinds of one class. For the score of a window, the expected value and the variance are computed without
+the source of that window. This is the credibility formula of H. Bühlmann, "Experience rating and credibility", 1967.
+The only assumption is that the scores of all sources have the same distribution as the observed scores. The arithmetic
+of :mod:`budgetkit.promise` then holds for the next source: the share of observed windows that may overflow is smaller
+than the risk.
 """
 
 from __future__ import annotations
@@ -62,14 +65,17 @@ class Resampled:
         return risk
 
     def needed(self, _: float, risk: float) -> float:
-        """Return the share to reserve for the observed kinds of text."""
+        """Return the share to reserve if only the observed documents occur."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = float(np.quantile((exact / estimate)[kind], 1 - risk, method="higher"))
         return max(0.0, 1 - 1 / ratio) if ratio else 0.0
 
     def ratios(self, size: float) -> Floats:
-        """Fill windows from each resampled corpus, and return their ratios."""
+        """Return the ratios of windows filled from resampled corpora.
+
+        Each row has the windows of one corpus.
+        """
         random = np.random.default_rng(self.seed)
         return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
 
@@ -101,14 +107,14 @@ class Resampled:
 
 
 def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
-    """Resample the members of each chosen group."""
+    """Resample the members of each chosen group, and return their positions."""
     starts = np.cumsum(many) - many
     sizes = np.repeat(many[chosen], many[chosen])
     return np.repeat(starts[chosen], many[chosen]) + _below(sizes, random)
 
 
 def _below(sizes: Ints, random: np.random.Generator) -> Ints:
-    """Draw a whole number below each number."""
+    """Draw a random index below each size."""
     drawn: Ints = np.minimum((random.random(len(sizes)) * sizes).astype("int64"), sizes - 1)
     return drawn
 
@@ -129,18 +135,18 @@ _SIZES_BETWEEN_DOUBLES = 4
 
 
 def has_sources(errors: pd.DataFrame) -> bool:
-    """Return True if errors have at least six sources."""
+    """Return True if the documents come from at least six sources."""
     return "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of each kind, in groups of one source and kind.
+    """Documents in groups that have one source and one kind each.
 
     Attributes
     ----------
     exact, estimate : list of array
-        Tokens of each group's documents.
+        Exact and estimated tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
         The class, the kind and the source of each group, by number.
     labels : list of tuple of str
@@ -160,7 +166,10 @@ class Sources:
 
     @classmethod
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
-        """Group documents by some columns and by source."""
+        """Group documents by the given columns and by source.
+
+        With fewer than six sources, each document counts as a source.
+        """
         if has_sources(errors):
             source = pd.factorize(errors["source"])[0]
         else:
@@ -190,7 +199,7 @@ class Sources:
 
     @cached_property
     def middle(self) -> Floats:
-        """The log ratio of exact to estimated tokens in each group."""
+        """Logarithm of the ratio of exact to estimated tokens in each group."""
         groups = zip(self.exact, self.estimate, strict=True)
         return np.array(
             [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in groups]
@@ -200,7 +209,7 @@ class Sources:
     def variances(self) -> tuple[Floats, Floats]:
         """The variances between sources of a kind and between kinds, by class.
 
-        They are estimated by the method of moments.
+        The variances are estimated by the method of moments and shrunk towards their means over all classes.
         """
         classes = int(self.classes.max()) + 1
         many = np.bincount(self.kinds)
@@ -228,9 +237,9 @@ class Sources:
         return np.maximum(within, _LEAST_VARIANCE), between
 
     def predicted(self, kind: int, without: int | None = None) -> tuple[float, float]:
-        """Predict the log ratio of a kind's next source, with its variance.
+        """Predict the log ratio of a kind's next source.
 
-        The source `without`, if any, is left out.
+        The variance of the prediction is returned too. The source `without`, if any, is left out.
         """
         number = int(self.classes[self.kinds == kind][0])
         others = self.sources != without
@@ -255,13 +264,16 @@ class Sources:
 
     @cached_property
     def predictions(self) -> Floats:
-        """Each group's prediction from the other sources, and its standard deviation."""
+        """Predictions for all groups from other sources, and their standard deviations."""
         groups = zip(self.kinds.tolist(), self.sources.tolist(), strict=True)
         mean, variance = np.array([self.predicted(kind, source) for kind, source in groups]).T
         return np.stack((mean, np.sqrt(variance)))
 
     def windows(self, size: float) -> Floats:
-        """Fill windows from each group, and return the logarithms of their ratios."""
+        """Return the log ratios of windows filled from each group.
+
+        Sizes are rounded, and windows of equal rounded sizes are filled only once.
+        """
         step = round(_SIZES_BETWEEN_DOUBLES * float(np.log2(max(size, 1))))
         if step not in self._windows:
             random = np.random.default_rng(step)
@@ -274,7 +286,7 @@ class Sources:
 
 
 def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Generator) -> Floats:
-    """Fill windows with documents of one group, and return their log ratios."""
+    """Return the log ratios of windows filled with documents of one group."""
     documents = max(1, round(size * len(estimate) / estimate.sum()))
     fill = min(documents, DRAWN)
     places = random.integers(0, len(estimate), (_WINDOWS, fill))
@@ -299,7 +311,10 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources of the kind's class, which support the promise."""
+        """The number of sources on which the promise rests.
+
+        These are all sources of the kind's class.
+        """
         groups = zip(self.groups.names, self.groups.kinds.tolist(), strict=True)
         labels = self.groups.labels
         return len({name for name, kind in groups if labels[kind][0] == self.label[0]})
@@ -310,12 +325,17 @@ class KindWindows:
         return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share to reserve for the observed texts of this kind."""
+        """Return the share to reserve if only observed texts occur."""
         seen = self.groups.windows(size)[self.groups.kinds == self.kind]
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return the exact tokens per estimated token in windows, for each resample."""
+        """Return the ratios of exact to estimated tokens in windows.
+
+        The windows have `size` estimated tokens.
+
+        Each row has the windows of one resample of the sources.
+        """
         random = np.random.default_rng(self.seed)
         expected, spread = self.groups.predictions
         scores = (self.groups.windows(size) - expected[:, None]) / spread[:, None]

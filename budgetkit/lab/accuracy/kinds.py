@@ -1,10 +1,10 @@
 """Kinds of text: their labels, detection, and documents.
 
 Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". Kinds are
-detected from the beginning of a text: its class (code, CJK or prose) from its words and punctuation marks, its language
-from its script and, among languages with the same script, from its common short words. Similar languages without
-documents are distinguished, too, so that Slovak is not taken for Czech. If the language is not recognised, all
-languages of the class are used.
+detected from the beginning of a text. The class (code, CJK or prose) is detected from words and punctuation marks. The
+language is detected from the script and, among languages with the same script, from common short words. Similar
+languages are distinguished even if no document has them, so that Slovak is not taken for Czech. If the language is not
+recognised, all languages of the class are used.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def kind(paragraph: str) -> str:
 
 
 def by_kind(text: str) -> dict[str, str]:
-    r"""Group the parts of a text by kind.
+    r"""Group the paragraphs and code blocks of a text by kind.
 
     Examples
     --------
@@ -119,6 +119,8 @@ def _table(part: str) -> Data:
 def meaning(label: str) -> str:
     """Return the meaning of a label in any spelling.
 
+    A label without a known meaning is returned in lower case.
+
     Examples
     --------
     >>> meaning("German"), meaning("de-AT"), meaning("Source_Code"), meaning("zh-TW"), meaning("invoices")
@@ -142,8 +144,8 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Classes ("code", "cjk", "prose") with at least a tenth of the text, and the languages of the prose, for
-        :func:`budgetkit.lab.accuracy.buffer_for`.
+        Classes ("code", "cjk", "prose") with at least a tenth of the text, and the languages of prose and CJK text
+        where these are clear, for :func:`budgetkit.lab.accuracy.buffer_for`.
 
     Examples
     --------
@@ -179,7 +181,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Detect a text's language, or return "" if it is unclear.
+    """Detect a text's language, or return "" if the language is unclear.
 
     Examples
     --------
@@ -221,14 +223,14 @@ def language_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Cells:
-    """The columns with the kinds of documents, and their labels."""
+    """Columns with kinds of documents, and the labels of the chosen kinds."""
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
 
 
 def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
-    """Return the kinds that no document has.
+    """Return the given kinds that no document has.
 
     Examples
     --------
@@ -245,9 +247,9 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the labels of some kinds, or None if one is unknown.
+    """Return the labels of given kinds, or None if one is unknown.
 
-    A language restricts the classes that have it; other classes are not restricted.
+    A given language restricts the given classes that have documents in it, and no other classes.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Corpora larger than memory, counted in batches, locally or on a cluster.
 
-A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up to
-the file's. If there is no seam for a long stretch, the block is longer and is counted in windows
-(:mod:`budgetkit.counters.stretches`). Counts are not stored, because the texts do not recur.
+A file is read in blocks that begin and end at seams, which no token crosses (:mod:`budgetkit.counters.exact`). The
+exact counts of the blocks therefore add up to the count of the file. If a long stretch has no seam, the block extends
+to the next seam and is counted in windows (:mod:`budgetkit.counters.stretches`). Counts are not stored, because the
+texts do not recur.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Client(Protocol):
 def completed_tasks(
     function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
 ) -> Iterator[R]:
-    """Yield the results of tasks, in order.
+    """Yield the results of tasks in order.
+
+    With a client, the tasks run on its cluster.
 
     Examples
     --------
@@ -96,20 +99,20 @@ def count_files(
     Parameters
     ----------
     paths : iterable of str or path
-        Paths of UTF-8 texts; on a cluster, both its workers and this process must be able to open them.
+        Paths of UTF-8 text files. On a cluster, the workers and this process must all be able to open the files.
     counter : str or ExactCounter
         The counter or its name.
     client : dask.distributed.Client, optional
         Client of a cluster; default: this process, on all cores.
     progress : bool
-        If true, show a progress bar.
+        If True, show a progress bar.
     block : int
-        Number of bytes to count at a time, at least 1. A block is longer if the text has no seam there.
+        Number of bytes to count at a time, at least 1. A block extends to the next seam.
 
     Returns
     -------
     DataFrame
-        One row per file: path, bytes, and tokens.
+        One row for each file, with the columns path, bytes and tokens.
 
     Raises
     ------
@@ -148,7 +151,10 @@ def count_files(
 
 
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
-    """Count the tokens in one block of a file."""
+    """Count the tokens in one block of a file.
+
+    The block is returned with its count.
+    """
     at = tokens = 0
     with open(block.path, "rb") as stream, _named_file(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
@@ -182,7 +188,10 @@ def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
 
 
 def _seam(read: Read, start: int, offset: int) -> int:
-    """Return the position of the first seam at or after an offset."""
+    """Return the position of the first seam at or after an offset.
+
+    If there is no further seam, return the end of the file.
+    """
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)
@@ -198,7 +207,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 @contextmanager
 def _named_file(path: str, start: int) -> Iterator[None]:
-    """Reraise a decoding error with the file and the byte."""
+    """Reraise a decoding error with the file's name and the byte."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -220,27 +229,27 @@ def compare_stream(
     Parameters
     ----------
     counters : Counter, callable or str, or a sequence of these
-        Counters, functions or names, one or several; on a cluster, they must be picklable.
+        One or several counters, functions or names. On a cluster, they must be picklable.
     documents : iterable of Document or str
-        Documents or texts, read as needed, so they may be larger than memory.
+        Documents or texts. The documents are read as needed, so together they may be larger than memory.
     exact : Counter or str
         The reference counter.
     client : dask.distributed.Client, optional
-        Client of a cluster; default: this process, on two cores.
+        Client of a cluster; default: this process.
     progress : bool
-        If true, show a progress bar.
+        If True, show a progress bar.
     characters : int
-        Size of a batch, in code points; documents are not split.
+        Minimum size of a batch, in code points. Documents are not split.
 
     Returns
     -------
     iterator of DataFrame
-        One frame per batch, in the order of the documents. Joined, they equal the result of
-        :func:`budgetkit.lab.accuracy.compare` except for the order of rows.
+        One frame for each batch, in the order of the documents. Joined, the frames equal the result of
+        :func:`budgetkit.lab.accuracy.compare`, except for the order of the rows.
 
     Examples
     --------
-    Files that are read one at a time:
+    The files are read one at a time.
 
     >>> from budgetkit import corpora, files
     >>> paths = [files.data_path("corpora/" + name) for name in ("prose.txt", "code.txt")]

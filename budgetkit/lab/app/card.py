@@ -47,7 +47,7 @@ WHOLE_WORDS: Data = {"break_long_words": False, "break_on_hyphens": False}
 def receipt(settings: BudgetSettings, library: Library) -> Data:
     """Return the receipt's options, and the results of each combination.
 
-    The options are models, windows and reserves. Windows longer than a model's longest are left out.
+    The options are models, windows and reserves. Windows longer than a model's longest window are left out.
     """
     plain = settings.unpinned
     window = plain.budget.window
@@ -202,7 +202,7 @@ def card_scene(stage: BudgetStage) -> Data:
 class DesignCard(BudgetExplorer):
     """A card for designing a budget, with a cheap count's error.
 
-    Its parameters, sliders, handles, values and `load` are those of :class:`budgetkit.BudgetExplorer`. The table shows
+    A card has the parameters, sliders, handles, values and `load` of :class:`budgetkit.BudgetExplorer`. The table shows
     the error of the "Cheap counter", which is initially "chars/4". This error does not depend on the counter of the
     plan.
 
@@ -215,9 +215,9 @@ class DesignCard(BudgetExplorer):
     model : str, default `DEFAULT_MODEL`
         The model. Its window is used for a preset, and its encoding is the reference.
     counter : str, optional
-        Counter of the plan; default: the model's own.
+        Counter of the plan; default: the model's own counter.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the window of the model.
 
     Raises
     ------
@@ -261,7 +261,7 @@ class DesignCard(BudgetExplorer):
         - budget: current history budget, in tokens
         - really: actual tokens in the budget if the cheap count fills it
         - really_low, really_high: range of these actual tokens for 9 of 10 texts
-        - pool: tokens left in the shared pool after it has covered any excess
+        - pool: tokens left in the shared pool after the pool has covered any excess
         - verdict: level of the verdict, such as "over"
         """
         room = room_of(self.stage.results.plan)
@@ -300,7 +300,7 @@ class DesignCard(BudgetExplorer):
         path : str or path
             Path that ends in .html; the picture has the same name with .svg.
         texts : bool, default False
-            If true, include the conversation's messages; otherwise only numbers.
+            If True, include the conversation's messages. Otherwise, the file contains numbers but no texts.
 
         Raises
         ------

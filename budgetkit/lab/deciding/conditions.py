@@ -41,7 +41,7 @@ class PlannedDemand:
 
     @property
     def overrun(self) -> bool:
-        """True if the request of any row exceeds the window."""
+        """True if any row's request exceeds the window minus the reserves."""
         reserved = [
             np.minimum(self.columns[section]["granted"], tokens)
             for section, tokens in self.budget.held.items()
@@ -73,13 +73,14 @@ class Condition:
     holds : callable
         Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of a larger window on the condition. If it "helps", the smallest window is searched for; if it "harms",
-        the largest. If it is "unknown", a failed search does not prove that there is no solution.
+        Effect of a larger window on the condition. If a larger window "harms" the condition, the largest window is
+        searched for, otherwise the smallest. If the effect is "unknown", a failed search does not prove that there is
+        no solution.
     risk : float, optional
         Accepted probability that the next conversation breaks the condition. None if the condition covers only the
         given conversations.
     tokens : int, default 0
-        Maximum number of tokens that the condition needs in a section beyond its demand.
+        Most tokens that the condition may require in a section beyond the section's demand.
 
     Examples
     --------
@@ -96,7 +97,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain that conversations are too few, or return "" otherwise."""
+        """Explain why there are too few conversations, or return ""."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
@@ -137,16 +138,17 @@ def cut_at_most(
 ) -> Condition:
     """Limit the share of conversations or turns that are cut.
 
-    This is a promise about the next conversation, so a share of 5 % needs 19 conversations, and 1 % needs 99.
+    The limit is a promise about the next conversation, so a share of 5 % needs 19 known conversations, and a share of
+    1 % needs 99.
 
     Parameters
     ----------
     share : float
-        Maximum share, from 0 to 1. At 0 and 1 there is no promise.
+        Maximum share, from 0 to 1. At 0 or 1, the condition covers only the given conversations.
     of : {"conversations", "turns"}
-        The unit: conversations with a cut, or turns with a cut, averaged over conversations.
+        Whether the share counts conversations with a cut, or turns with a cut, averaged over the conversations.
     only_these : bool, default False
-        If true, the condition covers only the given conversations, without a promise for further conversations.
+        If True, the condition covers only the given conversations and promises nothing about the next conversation.
 
     Returns
     -------
@@ -255,8 +257,8 @@ def at_least(section: str, tokens: int) -> Condition:
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
     """Limit the total cost of all requests.
 
-    Each row of demands is a request whose input costs the full price, as without a cache, so the actual bill is at most
-    this cost.
+    Each row of demands is one request. Its input is priced in full, as without a cache, so reads from a cache can only
+    lower the actual bill.
 
     Parameters
     ----------

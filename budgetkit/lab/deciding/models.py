@@ -49,12 +49,13 @@ def compare_models(
     Returns
     -------
     DataFrame
-        One row per model, in the order given. Columns model, window (tokens), ends (its end date; empty if unknown),
-        largest (tokens of the longest conversation), conversations (their number), fits (share of them without losses),
-        breaks (the section with losses in most conversations; empty if none), first_loss (median turn; missing if
-        nothing is lost), cost (US dollars in total, with the model's prompt cache; missing if a price is unknown), tax
-        (ratio of its tokens to the first model's for these texts), exact (True if it counts exactly) and basis (of its
-        counts: "exact", "reconstructed" or "estimate").
+        One row for each model, in the order given, with the columns model, window (in tokens), ends (the model's end
+        date; empty if unknown), largest (tokens of the longest conversation), conversations (number of conversations),
+        fits (share of the conversations without losses), breaks (the section with losses in most conversations; empty
+        if nothing is lost), first_loss (median turn of the first loss; missing if nothing is lost), cost (total in US
+        dollars with an ideal prompt cache; missing if a price is unknown), tax (the model's tokens for these texts
+        divided by the first model's), exact (True if the model's tokens are counted exactly) and basis (of the counts:
+        "exact", "reconstructed" or "estimate").
 
     Examples
     --------
@@ -110,7 +111,7 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """List the effect of giving each line a few more tokens.
+    """List the effect of more tokens for each line of a budget.
 
     Parameters
     ----------
@@ -122,11 +123,12 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per line, largest gain first; for an uncapped section with losses, the effect of a floor raised by
-        these tokens. Columns line, change (tokens), tokens (int64, net gain over the current plan in all sections),
-        gross (int64, gain of the sections that gain; the remaining sections lose the difference), items (int64), score
-        (float64, sum over kept items), gap (float64, additional score of the best choice for each section of that plan;
-        0 for plans of numbers) and gap_now (float64, the same for the current plan).
+        One row for each line, largest gain first. An uncapped section has a row only if it loses something; in that
+        case, its floor is raised. The frame has the columns line, change (tokens added or taken), tokens (int64, net
+        gain of all sections over the current plan), gross (int64, sum of the gains of those sections that gain), items
+        and score (int64 and float64, changes in the number and in the total score of the kept items), gap (float64,
+        score that the best choice of items would add to the changed plan; 0 for a plan of numbers) and gap_now
+        (float64, the score that this choice would add to the current plan).
 
     Raises
     ------
@@ -188,7 +190,10 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the score that a plan's best choice of items would add."""
+    """Return the score that a better choice of items could add.
+
+    The best choice is made in each section alone, within the section's limit.
+    """
     gap = 0.0
     for grant in plan.grants:
         rows = plan.decisions.columns.rows(grant.section)

@@ -1,9 +1,10 @@
 """Objectives to minimise, and the gain of a setting.
 
-    gain = 1 - sum of the objective with a setting / sum at current         over conversations not used to choose it
+    gain = 1 - (sum of the objective with the setting) / (sum of the objective with the current setting)
 
-The interval of a gain uses Hartigan's typical values (:mod:`budgetkit.promise`) over random subsets of the
-conversations. Conversations in which the objective is 0 with and without the setting are left out.
+Both sums are over conversations that were not used to choose the setting. The interval of a gain uses Hartigan's
+typical values (:mod:`budgetkit.promise`) over subsets of these conversations. Conversations in which the objective
+is 0 with both settings are left out of the interval.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _UNSEEN = "conversations not used to choose it"
 
 @dataclass(frozen=True)
 class Objective:
-    """A number to minimise, computed from a replay, with its wording."""
+    """A number to minimise, computed from a replay, and its wording."""
 
     measure: Callable[..., float]
     noun: str  # "tokens cut"
@@ -59,7 +60,10 @@ class Objective:
 
 
 def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
-    """Sum the tokens that were dropped, cut or summarised."""
+    """Sum the tokens that were dropped or cut.
+
+    If `summaries` is "lost", summarised tokens count too.
+    """
     cut = sum(outcome.kept.dropped)
     for section, column in outcome.columns.items():
         if section != outcome.section:
@@ -72,7 +76,10 @@ def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
 def _lost_evidence(
     outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost"
 ) -> float:
-    """Count the needed messages that a replay lost."""
+    """Count the needed messages that a replay lost.
+
+    If `summaries` is "kept", summarised messages do not count.
+    """
     if pairs is None:
         pairs = evidence(outcome.trace)
     _, needs, is_there = needed_there(outcome, pairs)
@@ -130,7 +137,10 @@ OBJECTIVES: Mapping[str, Objective] = {
 def objective_of(
     objective: str | Callable[[Replay], float], summaries: Summaries = "lost"
 ) -> tuple[str, Objective]:
-    """Return the name and the objective for a name or a function."""
+    """Look up an objective by name, or make one from a function.
+
+    The first value returned is the name of the objective.
+    """
     if callable(objective):
         name = getattr(objective, "__name__", "objective")
         return name, Objective(objective, name, "has", f"less {name}")
@@ -211,7 +221,7 @@ class Gain:
     def notices(self, objective: Objective) -> list[str]:
         """List limitations of the gain, such as too few conversations.
 
-        A single conversation that outweighs the others is another limitation.
+        Another limitation is a single conversation with more than a third of the total.
         """
         notices = []
         needed = ceil(log2(2 / self.risk))
@@ -237,7 +247,7 @@ class Gain:
         return notices
 
     def sentence(self, what: str, objective: Objective, aside: str = "") -> str:
-        """Describe the saving of a setting and its uncertainty.
+        """Describe the saving of a setting, with an interval, in sentences.
 
         Examples
         --------
@@ -272,7 +282,10 @@ class Gain:
 
 
 def _saved(before: Any, after: Any) -> Floats:
-    """Return the share saved, or 0 if both sums are 0."""
+    """Return the share of a sum that is saved.
+
+    If both sums are 0, the share is 0. If only the sum before is 0, the share is minus infinity.
+    """
     before, after = np.asarray(before), np.asarray(after)
     ratio = np.where(after == 0, 1.0, np.inf)
     np.divide(after, before, out=ratio, where=before != 0)
@@ -280,7 +293,10 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return all subsets of the conversations, or a random sample of subsets."""
+    """Return all subsets of the conversations, or a random sample of subsets.
+
+    Each row is a subset, with 1 for each of its conversations and 0 for all others.
+    """
     if conversations <= _ALL_PARTS_UP_TO:
         numbers = np.arange(1, 2**conversations)
         return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, "float64")
@@ -291,7 +307,7 @@ def _parts(conversations: int, seed: int, risk: float) -> Floats:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage, with one decimal below 10.
+    """Format a share in percent, with up to one decimal below 10.
 
     Examples
     --------

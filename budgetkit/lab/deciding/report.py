@@ -1,4 +1,7 @@
-"""Tuning reports: the table, the front, and a sentence for each setting."""
+"""Tuning reports: the table, the front, and a sentence for each setting.
+
+A setting gives a value to each varied line: the window, a reserve, a section or the policy.
+"""
 
 from __future__ import annotations
 
@@ -43,21 +46,21 @@ class TuningReport:
 
     @property
     def matter(self) -> list[str]:
-        """The lines with the largest effect on the objective."""
+        """Up to three lines with the largest effect on the objective."""
         return matter(self.moves)
 
     @property
     def advised(self) -> int:
-        """The row to use, or `PRESENT` for the current setting."""
+        """The row of the recommended setting, or `PRESENT` for the current setting."""
         return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
-        """Return a row's values, named as in the table."""
+        """Return the values of a setting by line, as in the table."""
         values = self.tuned.best if row == PRESENT else self.tuned.table.iloc[row]
         return {line: str(values[line]) for line in self.tuned.best}
 
     def sentence(self, row: int) -> str:
-        """Describe the gain of a setting and its uncertainty."""
+        """Describe the gain of a setting, with an interval, in sentences."""
         tuned = self.tuned
         aim = OBJECTIVES[self.objectives[0]]
         if row not in (PRESENT, tuned.row):
@@ -77,7 +80,10 @@ class TuningReport:
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return a table of the settings, with means over the first half."""
+        """Return a table of the settings, with the means of their objectives.
+
+        The means are over the first half of the conversations. Settings that were left out have no row.
+        """
         now, means = self._means()
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
@@ -128,7 +134,10 @@ class TuningReport:
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:
-        """Describe a setting's losses and cost."""
+        """Describe a setting's losses and cost.
+
+        The cost is described only if it is the second objective.
+        """
         place = self.objectives.index("evidence")
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()
@@ -140,7 +149,7 @@ class TuningReport:
         return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'more expensive'}"
 
     def _means(self) -> tuple[Any, Any]:
-        """Return the mean objectives of the current setting and of those tried."""
+        """Return the mean objectives of the current and of the tried settings."""
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
         others = means[1:].copy()
         others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan

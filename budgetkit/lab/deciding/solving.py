@@ -1,12 +1,14 @@
 """Search for the size of a line that meets a condition.
 
-    smallest n with  so_that(plan(budget with line = n))      and not with n - 1
+    size = the smallest n for which so_that(plan(budget with line = n)) holds
 
-If more of a line can only help, or only harm, the size is found by bisection. If sizes are shares, or a section is
-dropped whole, a larger window may cut more; then a grid of sizes is tried first, and the result says so.
+A line is the window, a reserve or a section of a budget. If more of a line can only help, or only harm, the size is
+found by bisection. If sizes are shares, or a section is dropped whole, a larger window may cut more than a smaller one.
+A grid of sizes is then tried first, and the result says so.
 
-Windows are searched up to the size beyond which grants no longer grow (:func:`budgetkit.plan.reasons.settled_window`),
-so that "no window will do" is always proved.
+Windows are searched up to the size beyond which grants no longer grow
+(:func:`budgetkit.plan.reasons.settled_window`). A failed search therefore proves that no window meets the
+condition, unless the effect of a larger window on the condition is unknown.
 """
 
 from __future__ import annotations
@@ -60,15 +62,16 @@ class Solution:
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
-        Tokens between two sizes of the grid, or 1 for a bisection. A scan may miss a size between them.
+        Tokens between two neighbouring sizes of the grid, or 1 for a bisection. A scan may miss a size that is not on
+        the grid.
     budget : Budget, optional
-        The budget with that size.
+        The budget with the size that was found.
     binds : str
-        The obstacle, if no size was found.
+        The obstacle if no size was found, otherwise "".
     is_proved : bool
-        If no size was found, True if it is proved that none exists.
+        Whether a search that finds no size proves that none exists.
     conversations : int
-        Number of conversations behind a promise about the next one; 0 without a promise.
+        Number of conversations that support a promise about the next conversation; 0 without a promise.
 
     Examples
     --------
@@ -123,7 +126,7 @@ def solve(
         The demand of each section, in tokens: one demand, the turns of a conversation, or several conversations. A
         conversation may also be given as messages, a path or the name of a shipped conversation.
     budget : Budget, str, Path or callable
-        The budget to change, or a preset or its name.
+        The budget to change, a preset, or the name of a preset.
     line : str
         The line to solve for: ``"window"``, a reserve, or a section (its cap).
     so_that : Condition, optional
@@ -131,16 +134,16 @@ def solve(
     counter : str, Model or callable, optional
         The counter of conversations; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
-        The model that answers; it determines the window of a preset, the counter and the framing.
+        The model that answers, which determines the window of a preset, the counter and the framing.
     window : int, optional
-        Initial window, in tokens, instead of the budget's.
+        A window in tokens that replaces the window of the budget.
 
     Returns
     -------
     Solution
-        The smallest size that meets the condition or, for a reserve, the largest. If a larger window harms the
-        condition, it is the other way round. If no size was found, the value is None and the obstacle is described. A
-        promise about the next conversation has no value if there are too few conversations.
+        The smallest size that meets the condition or, for a reserve, the largest. The two are swapped if a larger
+        window harms the condition. If no size was found, or if a promise about the next conversation needs more
+        conversations, `value` is None and `binds` describes the obstacle.
 
     Raises
     ------
@@ -219,9 +222,9 @@ class LineSearch:
         return kinds[self.line]
 
     def plan_demands(self, size: int) -> PlannedDemand | None:
-        """Plan all rows at one size of the line.
+        """Plan all demands at one size of the line.
 
-        Returns None if the size is invalid or a request exceeds the window.
+        If the size is invalid, or a request exceeds the window, return None.
         """
         by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
@@ -233,11 +236,11 @@ class LineSearch:
         return None if plans.overrun else plans
 
     def can_plan(self, size: int) -> bool:
-        """Return True if all rows can be planned at a size."""
+        """Return True if all demands can be planned at a size."""
         return self.plan_demands(size) is not None
 
     def range(self, condition: Condition) -> tuple[int, int]:
-        """Return the range of sizes that can change the plan."""
+        """Return the smallest and the largest size to try."""
         budget = self.budget
         if self.kind == "window":
             largest = self.frame.max() + condition.tokens if len(self.frame) else self.frame.sum()
@@ -266,7 +269,7 @@ class LineSearch:
     def size(self, condition: Condition, near: int, far: int) -> tuple[int | None, int]:
         """Return the first size that meets a condition, and the grid step.
 
-        Sizes are tried from `near` to `far`. The size is None if none of them meets the condition.
+        Sizes are tried from `near` to `far`. If no size meets the condition, None is returned in place of the size.
         """
 
         def holds(size: int) -> bool:
@@ -328,9 +331,10 @@ def solve_models(
     Returns
     -------
     DataFrame
-        One row per model, in the order given: model, window (of the model, in tokens), value (Int64, missing if no size
-        was found), is_within (True if the window found is within the model's own), exact (True if the model's tokens
-        are counted exactly), basis (of the counts: "exact", "reconstructed" or "estimate") and sentence.
+        One row for each model, in the order given, with the columns model, window (of the model, in tokens), value
+        (Int64, missing if no size was found), is_within (True if a size was found and, for a window, if it does not
+        exceed the model's own window), exact (True if the model's tokens are counted exactly), basis (of the counts:
+        "exact", "reconstructed" or "estimate") and sentence (the solution in words).
 
     Examples
     --------
@@ -387,7 +391,10 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
 
 
 def _opened(demands: Any) -> Any:
-    """Load conversations that are given by path, by name or as messages."""
+    """Load conversations that are given by path, by name or as messages.
+
+    Demands in any other form are returned unchanged.
+    """
     if isinstance(demands, str | PathLike):
         traces = traces_of(demands)
         return traces[0] if len(traces) == 1 else traces
@@ -402,7 +409,7 @@ def _opened(demands: Any) -> Any:
 
 
 def _is_message(value: Any) -> bool:
-    """Return True if a value is a message."""
+    """Return True if a value looks like a message."""
     if isinstance(value, Mapping):
         return "role" in value or isinstance(value.get("type"), str)
     return hasattr(value, "role") or hasattr(value, "content")

@@ -1,8 +1,10 @@
 """The values to try for each line, and a reserve for answers.
 
-    smallest reserve r with  (sum over n conversations of the share of answers longer than r, + 1) / (n + 1) <= risk
+    reserve = the smallest r for which (1 + S(r)) / (1 + n) <= risk
 
-Answers in one conversation are not independent, so the conversation is the unit; see :mod:`budgetkit.promise`.
+Here n is the number of conversations, and S(r) is the sum, over these conversations, of the share of answers longer
+than r. The answers in one conversation are not independent, so the conversation is the unit
+(:mod:`budgetkit.promise`).
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class AnswerReserve:
     tokens : int
         The reserve, in tokens.
     risk : float
-        Accepted share, on average, of answers in the next conversation that are longer than the reserve.
+        Accepted average share of answers in the next conversation that are longer than the reserve.
     conversations : int
         Number of conversations used.
     longest : int
@@ -73,7 +75,7 @@ class AnswerReserve:
 
     @property
     def sentence(self) -> str:
-        """The promise of the reserve, or the reason why it makes none."""
+        """The promise of the reserve, or the reason why none exists."""
         if self.is_promise:
             return (
                 f"On average, at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} "
@@ -97,13 +99,13 @@ def answer_reserve(
     risk : float, default 0.05
         Accepted share of answers that are longer than the reserve.
     kind : {"all", "call", "text"}
-        The answers to use: all, those with tool calls, or those without.
+        The answers to use: all answers, answers with tool calls, or answers without tool calls.
 
     Returns
     -------
     AnswerReserve
-        A reserve found by conformal risk control over conversations. If there are too few conversations, it is the
-        longest observed answer, without a promise.
+        The reserve, found by conformal risk control over conversations. If there are too few conversations, the reserve
+        is the longest observed answer and has no promise.
 
     Raises
     ------
@@ -145,7 +147,8 @@ def answer_reserve(
 def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") -> list[Ints]:
     """Return the lengths of each conversation's answers, in tokens.
 
-    The length of an answer is the provider's number, if reported; otherwise its text and calls are counted.
+    The length of an answer is the number of output tokens that the provider reported. If there is no such number, the
+    text and the tool calls of the answer are counted. Conversations without such answers are left out.
     """
     lengths = []
     for trace in traces:
@@ -174,7 +177,7 @@ def _counted(message: Message, count: Count) -> int:
 def reserve_of_answers(budget: Budget) -> Reserve | None:
     """Return the reserve for answers, or None if there is none.
 
-    A reserve named "thinking" is not one for answers.
+    A reserve named "thinking" does not count as a reserve for answers.
     """
     reserves = [
         reserve
@@ -199,9 +202,9 @@ def candidates(
 ) -> dict[str, Data]:
     """Return the values to try for each unlocked line.
 
-    Explorers and :func:`budgetkit.lab.deciding.tune` use the same values. The answer's reserve is at least that of
-    :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size, and the remainder
-    with and without a cap.
+    Explorers and :func:`budgetkit.lab.deciding.tune` use these values. No value for the answer's reserve is below the
+    result of :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size. A
+    remainder without a cap is tried as it is and with three caps.
 
     Parameters
     ----------
@@ -219,7 +222,7 @@ def candidates(
     Returns
     -------
     dict
-        Sizes of each line in tokens, by name; None means no cap.
+        For each line, its sizes in tokens by the names shown in tables. A size of None means no cap.
 
     Examples
     --------
@@ -262,7 +265,10 @@ def setting_text(setting: Setting) -> str:
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
-    """Replace the names in a setting by sizes, except for the policy."""
+    """Replace the names of values in a setting with sizes.
+
+    The policy keeps its name.
+    """
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
@@ -270,6 +276,8 @@ def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
 
 def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data], str]:
     """Return all combinations of values, or a random sample of `trials`.
+
+    The second value returned is "all" or "drawn at random".
 
     Examples
     --------
@@ -292,7 +300,10 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
-    """Return the values to try for each line, by name."""
+    """Return the values to try for each line, by their names.
+
+    The names of policies are replaced with the policies themselves.
+    """
     if not vary:
         raise ValueError("Nothing to vary. Pass sizes to try, such as {'output': [500, 1_000]}.")
     values = {}
@@ -316,7 +327,7 @@ class SearchSpace:
     floor: AnswerReserve | None = None
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the minimum reserve if a setting could reserve less."""
+        """Add the minimum reserve for answers if a setting could reserve less."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self
@@ -332,7 +343,7 @@ class SearchSpace:
         return (self.budget.assign(**lines) if lines else self.budget), policy
 
     def is_present(self, setting: Setting) -> bool:
-        """Return True if a setting is the current one."""
+        """Return True if a setting is the current setting."""
         try:
             return self.apply(setting) == (self.budget, self.policy)
         except ValueError:  # the sizes are invalid together
@@ -364,7 +375,10 @@ class SearchSpace:
         }
 
     def tokens(self, line: str, name: Any) -> int:
-        """Return a line's value in tokens, or the window if uncapped."""
+        """Return a line's value in tokens.
+
+        The value of a section without a cap is the window.
+        """
         value = self.values[line][name]
         if isinstance(value, Mapping):
             value = value.get("cap", value.get("size"))
@@ -381,7 +395,7 @@ class SearchSpace:
         return sum(self.tokens(line, name) for line, name in setting.items() if line != "policy")
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
-        """Yield a notice about settings that reserve too little for answers."""
+        """Yield notices about settings that reserve too little for answers."""
         reserve = reserve_of_answers(self.budget)
         if self.floor is None or reserve is None:
             return
@@ -397,7 +411,7 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Warn about a setting at the edge of the tried values."""
+        """Warn if the best setting is at the edge of the values."""
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

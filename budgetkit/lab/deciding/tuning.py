@@ -1,8 +1,8 @@
 """Tuning of a budget on conversations, with a test on held-out conversations.
 
-Conversations are split into two halves. Each half chooses a setting, which is then compared with the current one on the
-other half. The best setting always looks good on the half that chose it, so only the other half measures its gain. Both
-measurements are pooled, which detects more true gains than one alone.
+The conversations are split into two halves. Each half chooses a setting, which is then compared with the current
+setting on the other half. A setting always looks good on the half that chose it, so only the other half measures its
+gain. Both measurements are pooled, which detects more true gains than a single measurement.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ POOLED_RISK = 0.025
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement of settings on a replayed conversation."""
+    """A function that measures settings by replaying a conversation."""
 
     space: SearchSpace
     settings: Sequence[Setting]
@@ -117,13 +117,13 @@ class TuningResult:
     settings : sequence of dict
         The tried settings, each a mapping from lines to names of values.
     aims : mapping of str to Objective
-        The objectives; the first one decides.
+        The objectives, of which the first decides.
     scores : ndarray
         All measurements, of shape (conversations, settings, objectives), the current setting first.
     parts : tuple of list of int
-        The two halves of the conversations; the table shows the first.
+        The numbers of the conversations in each half. The table shows the first half.
     seed : int
-        Seed of the split.
+        Seed of the split and of the sample of settings.
     search : str
         How the settings were chosen: "all" or "drawn at random".
     no_more : collection of str
@@ -169,7 +169,7 @@ class TuningResult:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """The reason for excluding each setting, or "" if it is allowed."""
+        """The reason for excluding each setting, or "" for an allowed setting."""
         floor = self.space.floor
         reasons = [""] * self.tried
         for place in np.flatnonzero(np.isnan(self.scores[:, 1:, 0]).any(axis=0)).tolist():
@@ -183,8 +183,9 @@ class TuningResult:
     def choice(self, part: Sequence[int]) -> int | None:
         """Return the row of the best setting on some conversations.
 
-        None means the current setting. Among settings with equal results, the current one is chosen, or else the one
-        with the largest sizes. A current reserve that is too small for the answers is not kept.
+        If the current setting is the best, return None. Among settings with equal results, the current setting is
+        chosen, or else the setting with the largest sizes. A current setting that reserves too little for answers is
+        never chosen.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
@@ -232,7 +233,7 @@ class TuningResult:
 
     @cached_property
     def stays(self) -> bool:
-        """True if the current setting stays, because no gain is reliable.
+        """True if the current setting is best, or no gain is reliable.
 
         A current setting that cannot be planned, or reserves too little for answers, never stays.
         """
@@ -241,7 +242,7 @@ class TuningResult:
 
     @property
     def best(self) -> Data:
-        """The setting to use, by line: the candidate or the current one."""
+        """The setting to use, by line: the candidate or the current setting."""
         return self.space.present() if self.stays else self.candidate
 
     @cached_property
@@ -287,9 +288,10 @@ class TuningResult:
     def gain_at(self, row: int | None, objective: int = 0) -> Gain:
         """Return the gain of a table row, or of the current setting.
 
-        The row is None for the current setting. The gain of the candidate is pooled: each half is measured with the
-        setting chosen by the other half. Any other row is measured on the second half. Its interval is corrected for
-        comparing all rows of the front, or all rows of the table if it is not on the front.
+        A row of None means the current setting. The gain of the candidate is pooled: each half is measured with the
+        setting that the other half chose. All other rows are measured on the second half. The interval of such a row is
+        corrected for the number of rows compared: the rows on the front, or all rows of the table for a row that is not
+        on the front.
         """
         halves: list[tuple[int | None, list[int]]] = [(row, self.parts[1])]
         risk = 0.05
@@ -308,7 +310,7 @@ class TuningResult:
     def notices(self) -> list[str]:
         """Limitations of the result, such as excluded settings.
 
-        Halves that disagree and a best setting at the edge of the tried values are other limitations.
+        Other limitations are halves that choose different settings, and a best setting at the edge of the tried values.
         """
         notices = [*self.space.notices(self.settings, self.reasons)]
         if self._is_present:
@@ -364,20 +366,22 @@ def tune(
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        At least four conversations; an interval of the gain needs seven in which the objective is above 0 with or
-        without the setting. A string is the name of a shipped trace or a path.
+        At least four conversations. An interval of the gain needs seven conversations in which the objective is above 0
+        with or without the setting. A string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
-        The current budget, or a preset or its name.
+        The current budget, a preset, or the name of a preset.
     vary : mapping of str to iterable, optional
-        The lines to vary: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
-        names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies. Default: the
-        values of :func:`budgetkit.lab.deciding.candidates` for this budget and these conversations.
+        The values to try for each line. For "window", a reserve or a section, these are sizes in tokens or shares. For
+        "policy", these are names from :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to
+        policies. Default: the values of :func:`budgetkit.lab.deciding.candidates` for this budget and these
+        conversations.
     objective : str, callable or sequence of both, default "cut"
         Objectives to minimise: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached"
-        (share of the sent tokens) or any function that returns a number for a `Replay`. The first one decides; all
-        define the front.
+        (share of the sent tokens) or any function that returns a number for a `Replay`. The first objective decides;
+        all objectives define the front.
     trials : int, default 2,000
-        Maximum number of settings to try. If there are more, a random sample is tried, and the result says so.
+        Maximum number of settings to try. If there are more settings, a random sample of them is tried, and the result
+        says so.
     seed : int, default 0
         Seed of the split and of the sample.
     workers : int, default 1
@@ -385,11 +389,11 @@ def tune(
     client : dask.distributed.Client, optional
         Dask client of a cluster to use.
     progress : callable, optional
-        Function called with the number of finished conversations and their total after each one; an error that it
-        raises stops the tuning.
+        Function called after each conversation, with the number of finished conversations and the total number. An
+        error in this function stops the tuning.
     risk : float, optional, default 0.05
-        Accepted share of answers longer than their reserve: settings that reserve less than
-        :func:`budgetkit.lab.deciding.answer_reserve` are excluded. None excludes no settings.
+        Accepted share of answers longer than their reserve. Settings that reserve less than
+        :func:`budgetkit.lab.deciding.answer_reserve` finds for this share are excluded. None excludes no settings.
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost or as kept.
     no_more : collection of str
@@ -401,7 +405,7 @@ def tune(
     Returns
     -------
     TuningResult
-        The budget to use, which is the current one unless the gain is reliable, and the best candidate.
+        The budget to use and the best candidate. The budget to use is the current budget unless the gain is reliable.
 
     Raises
     ------
@@ -513,9 +517,9 @@ def sensitivity(
     Returns
     -------
     DataFrame
-        One row per line and value: line, value, mean (of the objective over the conversations), change (relative to the
-        current setting), conversations (their number) and spread (range of the line's changes, including 0). The line
-        with the largest spread is first.
+        One row for each line and value, with the columns line, value, mean (of the objective over the conversations),
+        change (relative to the current setting), conversations (number of conversations) and spread (range of the
+        line's changes, including 0). The line with the largest spread is first.
 
     Raises
     ------

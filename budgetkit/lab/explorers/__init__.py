@@ -1,7 +1,7 @@
-"""The explorers: settings, and a view of their controls and results.
+"""Explorers: interactive pages about budgets, conversations and counters.
 
-An explorer is a `Kind` (`stage.py`), a table of functions of its settings, results and library. `base.py` applies
-commands to the settings and sends the page, which `view/` draws.
+The `Kind` of an explorer (`stage.py`) is a table of functions of its settings, results and library. `base.py` applies
+commands to the settings and sends the state of the page, which the scripts in `view/` draw.
 
 =============== ============================================================================
 in each folder
@@ -11,7 +11,7 @@ in each folder
 `charts.py`     key figures, bar and figures
 `notices.py`    sentences, and the set-up as text (in `texts.py` for conversation)
 `controls.py`   the controls, and the commands that they send (in `explorer.py` for accuracy)
-`folds.py`      the panels of its own (in `why.py` for budget; accuracy has none)
+`folds.py`      the explorer's own panels (in `why.py` for budget; accuracy has none)
 `explorer.py`   the class and its reader
 =============== ============================================================================
 """

@@ -1,7 +1,7 @@
-"""Base: the common class of all explorers, which applies changes.
+"""The common base class of all explorers, which applies changes.
 
-The state is a single value, the settings, changed only by commands that return the next settings; everything shown
-follows from them. Controls, handles on the page and code send the same commands.
+The state of an explorer is a single value, its settings. Only commands change it, by returning the next settings, and
+everything that is shown follows from the settings. Controls, handles on the page and code send the same commands.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Explorer(Shown, Generic[S, F]):
     view : View
         The widget of the page.
     panel : Panel
-        The controls; the keys of `panel.inputs` are those of `set`.
+        The controls; the keys of `panel.inputs` are the keys that `set` takes.
     stage : Stage
         The settings, their results and the library.
     """
@@ -101,7 +101,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def texts(self) -> dict[str, str]:
-        """The set-up as text, by "python", "yaml" and "json"."""
+        """The set-up as text, under the keys "python", "yaml" and "json"."""
         with self._lock:
             return self.kind.texts(self.stage)
 
@@ -111,8 +111,8 @@ class Explorer(Shown, Generic[S, F]):
         Parameters
         ----------
         path : str or path
-            Conversations in any format that :func:`budgetkit.load_trace` reads, or a shipped name; for texts
-            also a folder or a glob.
+            A file of conversations in any format that :func:`budgetkit.load_trace` reads, or the name of a shipped
+            conversation. The accuracy explorer takes a file, a folder or a glob of texts.
         """
         self._run_command("path", path=str(path))
 
@@ -144,7 +144,7 @@ class Explorer(Shown, Generic[S, F]):
             self._set(key, value)
 
     def move(self, line: str, size: int | str | None) -> None:
-        """Set a line's size.
+        """Set the size of a reserve or a section.
 
         Parameters
         ----------
@@ -169,7 +169,10 @@ class Explorer(Shown, Generic[S, F]):
         self._step("redo")
 
     def reset(self) -> None:
-        """Return to the initial settings, keeping the conversation and the locks."""
+        """Return to the initial settings, keeping the conversation or texts.
+
+        The budget explorer keeps its locks and pins, too.
+        """
         self._step("reset")
 
     @property
@@ -216,7 +219,7 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(self._history.then(settings, step), ack, merge.startswith("drag "))
 
     def _set(self, key: str, value: Any, ack: str = "", gesture: str = "") -> None:
-        """Run a control's command, with its value as the remaining argument."""
+        """Run a control's command, with the given value as the missing argument."""
         with self._reporting_problems(ack, key):
             entry = self.panel[key]
             names = parameters(self.kind.commands[entry.kind])
@@ -249,7 +252,7 @@ class Explorer(Shown, Generic[S, F]):
             self._apply(history, ack)
 
     def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
-        """Show a step of the history.
+        """Show the current step of an undo stack.
 
         If this fails, the previous step is restored.
         """
@@ -274,7 +277,7 @@ class Explorer(Shown, Generic[S, F]):
             self._send_charts()
 
     def _update_folds(self, fold: str = "") -> None:
-        """Show the open folds, recomputing outdated folds and the named one."""
+        """Show the open panels, after recomputing outdated panels and the panel `fold`."""
         with self._lock:
             self._folds.forget(fold)
             self._folds.refresh(self.stage, self.view.opened)
@@ -358,7 +361,7 @@ class Explorer(Shown, Generic[S, F]):
 
     @property
     def _kept(self) -> str | None:
-        """The initial values and the changes to store, or None without changes."""
+        """The initial and the changed values to store, or None without changes."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None

@@ -1,14 +1,14 @@
-"""Commands shared by all explorers: functions from settings to settings.
+"""Commands that all explorers share.
 
-Sliders, handles, buttons and code all use them. Settings define their budget part, their shelf of the library, and how
-to show another entry of it, so one command serves all explorers:
+Sliders, handles, buttons and code use these commands. The settings of each explorer contain budget settings, name a
+shelf of the library, and have a method that shows another entry of that shelf, so one command serves all explorers:
 
     command                   budget explorer          conversation, accuracy explorer
     preset, name="rag"        settings.preset          settings.budget_settings.preset
     path, path="talk.json"    settings.showing("talk.json"), with the file's name on the shelf
 
-Commands of a single explorer are in its own folder. A command gets only its annotated arguments (`reach.arguments`):
-annotate a path as `FilePath` and a counter as `CounterName`.
+The commands of a single explorer are in the explorer's folder. A command gets only its annotated arguments
+(`reach.arguments`): annotate a path as `FilePath` and a counter as `CounterName`.
 """
 
 from __future__ import annotations
@@ -41,12 +41,15 @@ _HINTS = {"role": ("who", "by"), "content": ("words", "what"), "conversation": (
 
 
 def _entry(number: int, trace: Trace) -> Data:
-    """Describe a conversation in a list."""
+    """Return the entry of a conversation in a list."""
     return {"value": number, "label": f"{number + 1:,}: {trace.title}"}
 
 
 def file_entry(stage: AnyStage) -> Data:
-    """Return the file's state: none, a summary, or columns to choose."""
+    """Return the state of the opened file for the page.
+
+    The state is a form to open a file, a form to choose a table's columns, or facts about the file.
+    """
     library = stage.library
     budget = stage.settings.budget_settings
     trace = budget.trace
@@ -131,13 +134,19 @@ def shelf_of(stage: AnyStage) -> Shelf[Any]:
 
 
 def choose(stage: AnyStage, name: str | None) -> Any:
-    """Show an entry from its start, or entered sizes for None."""
+    """Show an entry of the library from its start.
+
+    If `name` is None, entered sizes are shown.
+    """
     shelf_of(stage).undecided = None
     return stage.settings.showing(name)
 
 
 def open_path(stage: AnyStage, path: FilePath) -> Any:
-    """Read a path and show its content, unless the path is empty."""
+    """Read a path and show its content, unless the path is empty.
+
+    If the columns of a table are not recognised, the page asks the user to choose them.
+    """
     if not path.strip():
         return stage.settings
     try:
@@ -148,7 +157,10 @@ def open_path(stage: AnyStage, path: FilePath) -> Any:
 
 
 def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
-    """Read an uploaded or pasted file, and show its content."""
+    """Read an uploaded or pasted file, and show its content.
+
+    If the columns of a table are not recognised, the page asks the user to choose them.
+    """
     try:
         shelf_name = shelf_of(stage).read(name, content)
     except UnknownColumnsError:

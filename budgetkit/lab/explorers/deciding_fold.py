@@ -1,7 +1,7 @@
-"""The panel that tunes a budget on the conversations in its file.
+"""The panel that tunes a budget on the opened conversations.
 
 Tuning runs in a separate thread on immutable values, so sliders never wait. The result stays until the next run, and
-states its initial budget.
+states the budget from which the tuning started.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class TuningRun:
 
     @property
     def runs(self) -> bool:
-        """True if the search is still running."""
+        """True if the tuning is still running."""
         return self.thread is not None and self.report is None and not self.problem
 
 
@@ -97,7 +97,7 @@ class StoppedError(RuntimeError):
 
 
 class DecideFold(Content):
-    """Panel for tuning, with objective, risk, front, key lines and summary."""
+    """Panel for tuning a budget, with choices, progress and result."""
 
     def __init__(self, again: Callable[[], None]) -> None:
         super().__init__(again)
@@ -172,9 +172,9 @@ class DecideFold(Content):
         return None
 
     def _wanted(self, stage: AnyStage) -> str:
-        """Return the chosen objective, or else the default.
+        """Return the chosen objective, or else the default objective.
 
-        The default is needed messages if some are lost, otherwise tokens cut.
+        The default objective is "evidence" if needed messages are lost, otherwise "cut".
         """
         if self._objective:
             return self._objective
@@ -266,7 +266,7 @@ class DecideFold(Content):
 def decide(
     case: TuningCase, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
-    """Find the most important lines and tune them together."""
+    """Find the settings that matter most, and tune them together."""
     # The second objective is "evidence"; if that is the first one, "cost" with known prices or else "cut".
     costs = case.options["prices"].input is not None
     if objective == "cost" and not costs:
@@ -348,7 +348,7 @@ def case_of(stage: AnyStage) -> TuningCase:
 
 
 def with_setting(stage: AnyStage, setting: Raw) -> Any:
-    """Return the explorer's settings with all lines of a tuned setting."""
+    """Return the explorer's settings with a tuned setting applied."""
     if isinstance(stage.settings, ConversationSettings):
         name = str(setting.get("policy", stage.settings.main))
         base = with_setting(stage.budget, setting)

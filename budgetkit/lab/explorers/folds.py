@@ -1,8 +1,8 @@
 """Folds: an explorer's collapsible panels, each computed when opened.
 
-The content of a fold is a list of parts: texts, lists, rows with a button, choices, figures and texts to copy. When
-settings change, it is marked as outdated, and the page requests it again once the slider rests, so that slow work never
-delays a slider.
+The content of a fold is a list of parts: texts, lists, rows with a button, choices, figures and texts to copy. When the
+settings change, the open folds are marked as outdated, and the page requests them again once the slider rests, so that
+slow work never delays a slider.
 """
 
 from __future__ import annotations
@@ -119,9 +119,8 @@ def refusal(problem: Exception) -> Data:
 class Fold:
     """The title of a panel, and the class that makes its content.
 
-    The home names that class and its module, which is imported when the panel opens.
-
-    Packages in layers above the explorers can add folds, too.
+    `home` names the class and its module. The module is imported when the panel opens, so packages in layers above the
+    explorers can add folds, too.
     """
 
     title: str
@@ -160,7 +159,7 @@ class Folds:
         self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
-        """Return all panels, with the parts of the open ones."""
+        """Return all panels, with the parts of the open panels."""
         return [
             {
                 "name": name,
@@ -183,9 +182,9 @@ class Folds:
                 self._of[name] = stage.settings
 
     def figures(self, opened: Collection[str]) -> dict[str, Data]:
-        """Return the open panels' figures for a report.
+        """Return the figures of the open panels for a report.
 
-        The texts of a panel become the note of its figures.
+        The texts of a panel are put before the notes of its figures.
         """
         results = {}
         for name in self._known:
@@ -220,12 +219,12 @@ class Folds:
 
 
 def text_part(sentence: str, level: str = "") -> Data:
-    """Return a sentence as a part."""
+    """Return a sentence as a part of a fold."""
     return {"is": "text", "text": sentence, "level": level}
 
 
 def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Data:
-    """Return a part for choosing a value, which is sent by name."""
+    """Return a part for choosing a value, which is sent under `name`."""
     choices = [{"value": each, "label": said} for each, said in options.items()]
     return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
 

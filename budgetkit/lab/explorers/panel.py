@@ -1,4 +1,4 @@
-"""Panel: the controls of an explorer as plain data, with their commands.
+"""The controls of an explorer as plain data, with their commands.
 
 The page sends one message, ``set``, with the key and the value of a control; code calls `Explorer.set` with the same
 keys.
@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a screen word, or "" if it has none.
+    """Return the meaning of a screen word, or "" if unknown.
 
     Examples
     --------
@@ -56,7 +56,7 @@ WAYS = "Type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
 def decimal(text: str) -> tuple[Decimal, bool]:
-    """Return an entered number, and whether it is a percentage.
+    """Return an entered number, and whether the number is a percentage.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def box_text(number: float | None) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """A control's command, with its fixed arguments and a parser for the value."""
+    """A control's command, with fixed arguments and a parser of values."""
 
     kind: str
     values: Data = field(default_factory=dict)
@@ -190,14 +190,14 @@ class Panel:
     Attributes
     ----------
     choices : dict of str to sequence
-        The lists that controls choose from; a list offers values with labels, a text field offers texts.
+        The choices that controls offer: values with labels for a list, and texts for a text field.
     inputs : dict of str to Input
         The inputs, by the key of their control.
 
     Notes
     -----
-    A control sends the command of its own key, unless another one is passed. Its kind, label, tip, list and hint are in
-    ``data/glossary.toml``, by its key, except for controls whose words depend on the settings.
+    A control sends the command with its own key, unless another input is passed. The kind, label, tip, list and hint of
+    a control are in ``data/glossary.toml`` under its key, unless its words depend on the settings.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class Panel:
     ) -> None:
         """Start a group of controls, with values by key.
 
-        With `folds`, the group is collapsible; with `under`, it is below the first figure.
+        If `folds` is True, the group is collapsible. If `under` is True, the group is below the first figure.
         """
         key = f"group {len(self._groups)}"
         group = {"key": key, "heading": heading, "folds": folds, "under": under, "controls": []}

@@ -1,11 +1,11 @@
-"""Reach: checked arguments of commands, and the files they may open.
+"""Checked arguments of commands, and the files that commands may open.
 
 `arguments` accepts only the annotated arguments of a command. A page sends JSON, so `bytes` come only from an upload
 and a `Trace` only from code.
 
 In a notebook, the kernel can read any file, so any path may be opened. An explorer served without a notebook, as by
-``make app``, reads with the rights of the user who started the server, so its path boxes open only one file or folder,
-and no links out of it.
+``make app``, reads with the rights of the user who started the server. Its path boxes therefore open only one file or
+folder, and no links that lead out of this folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Reach:
     Parameters
     ----------
     root : Path, optional
-        The file or folder that may be opened. By default, none may be opened.
+        The file or folder that may be opened. By default, no file may be opened.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Reach:
         Parameters
         ----------
         path : str
-            The entered path; a relative path starts at the folder.
+            The entered path. A relative path starts at the root folder.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    A folder means all files in it.
+    For a folder, these are all files in it.
     """
     if place.is_dir():
         return [*place.rglob("*")]

@@ -1,4 +1,4 @@
-"""Pieces of messages for the reader, and the panels of a request's bill and of the checks."""
+"""Messages in pieces for the reader, and panels of bill and checks."""
 
 from __future__ import annotations
 
@@ -48,14 +48,17 @@ class BilledFold(Content):
         return [figure_part("ledger", figures.ledger.title, note, spec, table_text(table))]
 
     def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the request's messages, and its other parts."""
+        """Return the model, the messages, and the other parts of a request."""
         results = stage.results
         passages = ["the passages"] if results.trace.contexts else []
         return results.model.name, results.trace.request(results.turn), passages
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a ledger with its smaller messages joined in one row."""
+    """Return a ledger with its smaller messages joined in one row.
+
+    The 14 largest messages keep their own rows.
+    """
     is_message = table["kind"] == "message"
     small = table[is_message].sort_values("tokens", kind="stable").index[:-MOST_BARS]
     if len(small) < 2:
@@ -111,14 +114,14 @@ BESIDE_CUT = 300  # characters on each side of a cut
 
 
 def speaker(message: Message) -> str:
-    """Return a message's role, with its name if it has one."""
+    """Return a message's role, with the speaker's name if there is one."""
     called = message.raw.get("name")
     role = "tool result" if message.role in RESULT_ROLES else message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 
 def words(message: Message) -> str:
-    """Return a message's text and calls."""
+    """Return a message's text and tool calls."""
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     return "\n".join(filter(None, (message.text, *calls)))
 

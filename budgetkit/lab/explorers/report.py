@@ -77,7 +77,10 @@ class Still:
 
 
 def saved_settings() -> str:
-    """Return the running cell's settings from the saved notebook, once per kernel."""
+    """Return the running cell's settings from the saved notebook.
+
+    From the second call for a cell on, the result is "".
+    """
     from IPython import get_ipython
 
     parent: Data = getattr(get_ipython(), "get_parent", dict)()
@@ -208,7 +211,7 @@ def page(
     around = _around(title, state, charts, text, begin)
 
     def data(rows: int) -> Data:
-        """Return the first rows of each table, and its number of rows."""
+        """Return the page's data, with the first rows of each table."""
         tables = {name: chart["table"] for name, chart in shown.items() if chart.get("table")}
         for name, table in tables.items():
             tables[name] = {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
@@ -220,7 +223,7 @@ def page(
 def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     """Return a receipt's HTML page, with stored answers to choose from.
 
-    It contains messages only if they are passed.
+    The page contains messages only if `requests` has any.
     """
     state: Data = {"status": {"text": "", "level": "none"}}
     around = _around(title, state, {}, text, [element("section", id="bk-receipt")])

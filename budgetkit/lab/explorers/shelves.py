@@ -1,6 +1,6 @@
 """Shelves: shipped and opened conversations and texts, by name.
 
-A file that was read never changes: another file with the same name gets a number.
+An entry never changes: another file with the same name becomes an entry with a number.
 
     shipped                     opened "mine.jsonl"          opened another "mine.jsonl"
     support-chat, coding-agent  ..., mine.jsonl              ..., mine.jsonl, mine.jsonl (2)
@@ -51,7 +51,7 @@ def short_name(counter: Counter) -> str:
 
 
 def vocabulary_name(counter: Counter) -> str:
-    """Return the name of a counter's vocabulary, or else its own name.
+    """Return the name of a counter's vocabulary, or else the counter's name.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def advice(counter: Counter) -> str:
 
 
 def basis(best: Counter, model: Model) -> str:
-    """Describe the reference for a cheap count, and how certain it is.
+    """Describe the reference for a cheap count, and its certainty.
 
     Examples
     --------
@@ -105,7 +105,7 @@ LARGE = 2_000_000  # bytes of a file whose reading is reported
 
 @dataclass(frozen=True, kw_only=True)
 class PendingTable:
-    """A table that waits for its columns to be named."""
+    """A table whose columns have not been chosen yet."""
 
     name: str
     content: bytes | str  # what was sent, or the path
@@ -115,7 +115,7 @@ class PendingTable:
 class Shelf(ABC, Generic[Entry]):
     """A collection of entries by name.
 
-    Call it with a name to get an entry.
+    Call a shelf with a name to get an entry.
     """
 
     #: The noun for an entry, for errors about unknown names.
@@ -134,7 +134,7 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
-        """Read a path, a shipped name, or the content of a file."""
+        """Read an entry from a path, shipped name or file content."""
 
     @abstractmethod
     def _called(self, path: str) -> str:
@@ -254,7 +254,7 @@ class Conversations(Shelf[list[Trace]]):
 
 
 class Texts(Shelf[Corpus]):
-    """Corpora: texts from a folder, a file or a glob."""
+    """Corpora of texts, each from a folder, a file or a glob."""
 
     noun = "texts"
 
@@ -294,7 +294,7 @@ class Texts(Shelf[Corpus]):
 
 
 def title_of(name: str, trace: Trace) -> str:
-    """Return a conversation's title, or its file's name if it has none."""
+    """Return a conversation's title, or `name` if there is no title."""
     return name if trace.title == trace.id else trace.title
 
 
@@ -319,7 +319,7 @@ class Library:
     def join(self, other: Library) -> None:
         """Share all entries and counts with another library.
 
-        Each library gets everything that the other opens or counts.
+        Each library gets everything that the other library opens or counts.
         """
         self.conversations.join(other.conversations)
         self.texts.join(other.texts)
@@ -329,9 +329,9 @@ class Library:
         self.once_large = other.once_large
 
     def add_counter(self, count: str | Model | Count | None) -> str | None:
-        """Add a counter and return its name, or return a given name.
+        """Add a counter, and return its name.
 
-        Different counters must have different names.
+        A name, or None, is returned unchanged. Different counters must have different names.
         """
         if count is None or isinstance(count, str):
             return count

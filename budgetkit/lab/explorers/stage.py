@@ -54,7 +54,7 @@ class Stage(Generic[S, F]):
 
     @property
     def budget(self) -> Stage[Any, Any]:
-        """The stage of the budget."""
+        """The stage of the budget alone."""
         results: Any = self.results
         return Stage(self.settings.budget_settings, results.budget_results, self.library)
 

@@ -28,7 +28,10 @@ class UndoStack(Generic[S]):
     merge: str = ""
 
     def then(self, settings: S, merge: str = "") -> UndoStack[S]:
-        """Return the undo stack with new settings and without the undone steps."""
+        """Return the undo stack with new settings and without the undone steps.
+
+        If `merge` is the name of the current step, the new settings belong to that step.
+        """
         if settings == self.now:
             return self
         if merge and merge == self.merge:
@@ -36,13 +39,13 @@ class UndoStack(Generic[S]):
         return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
 
     def undo(self) -> UndoStack[S]:
-        """Return the history one step earlier, or unchanged at its beginning."""
+        """Return the undo stack one step earlier, or unchanged at its beginning."""
         if not self.past:
             return self
         return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
 
     def redo(self) -> UndoStack[S]:
-        """Return the history one step later, or unchanged at its end."""
+        """Return the undo stack one step later, or unchanged at its end."""
         if not self.future:
             return self
         return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])
@@ -60,7 +63,10 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Return the name of a move's undo step, or "" without one."""
+        """Return the name of a move's undo step.
+
+        The name is "" for a move without a name.
+        """
         if not name:
             return ""
         now = time.monotonic()

@@ -45,6 +45,8 @@ def plotly_script() -> bytes:
 def sendable(value: Any) -> Any:
     r"""Return plain data that is valid JSON in valid Unicode.
 
+    Lone surrogates are replaced, and numbers that are not finite become None.
+
     Examples
     --------
     >>> sendable({"said": ["cut \ud83d", 3, float("nan")]}) == {"said": ["cut \ufffd", 3, None]}
@@ -72,7 +74,8 @@ def _mended(value: Any) -> Any:
 class View(anywidget.AnyWidget):
     """The widget with the controls and the results.
 
-    Its traits are the content of the page, which sends user input as messages. `view_of` makes the view of an explorer.
+    Its traits hold the content of the page, and the page sends user input as messages. `view_of` makes the view of an
+    explorer.
     """
 
     _esm = page_code(

@@ -1,12 +1,13 @@
-"""Figures, each of which answers one question and is drawn from one table.
+"""Figures that each answer one question and are drawn from one table.
 
-Call a figure to get a plotly figure; its ``spec`` is the same as plain data, and its ``table`` has the numbers::
+Call a question, such as `waterfall`, to get a plotly figure. The method ``spec`` returns the same figure as plain
+data, and the method ``table`` returns the numbers as a frame::
 
     figures.waterfall(plan)          plotly.graph_objects.Figure
     figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly
     figures.waterfall.table(plan)    DataFrame
 
-The figures of accuracy, replay and sessions are in those packages, and are imported on first use.
+The figures of tables, accuracy, replay and sessions are imported on first use.
 """
 
 from importlib import import_module
@@ -68,7 +69,7 @@ __all__ += [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a figure of another package on first use."""
+    """Import a figure from its module on first use."""
     if name not in _MODULE_OF:
         message = f"{__name__} has no {name!r}. Choose one of: {', '.join(sorted(__all__))}."
         raise AttributeError(message, name=name)

@@ -1,8 +1,8 @@
-"""Draw a figure's specification as SVG, with axes, data, notes, lines and legend.
+"""Draw a figure's specification as SVG, with axes, notes and legend.
 
-It is the same specification that plotly draws in a notebook (see ADR 0006). Equal specifications give the same bytes. A
-page can apply the colours of its theme: lines have the class "grid", and a text without a fill has the picture's text
-colour.
+In a notebook, plotly draws the same specification (see ADR 0006). Equal specifications give the same bytes. A page can
+apply the colours of its theme: grid lines and arrows have the class "grid", and a text without a fill of its own has
+the fill of the SVG element.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     spec : dict
         ``{"data": [...], "layout": {...}}``, as `Question.spec` returns it.
     title : str
-        The figure's question, used as its heading and as its text alternative.
+        The figure's question, used as the heading and as the text alternative.
     heading : bool, default True
-        If true, the title is drawn above the figure.
+        If True, draw the title and the answer above the figure.
 
     Returns
     -------
     str
-        An SVG element, ready to be saved. Non-finite values are not drawn; a note gives their number.
+        An SVG element, ready to be saved. Non-finite values are left out, and a note below the figure counts them.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
 
 
 def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
-    """Return the plot area, with margins for the axis labels."""
+    """Return the plot and its bounds in pixels, inside margins for labels."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
     y_axis = layout["yaxis"]
@@ -168,7 +168,10 @@ def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
 
 
 def _values(spec: Spec, name: str) -> list[Any]:
-    """List the values along one axis, from data, lines and notes."""
+    """List the values along one axis, from traces and marker lines.
+
+    Bars contribute their ends, stacked areas their sums, and error bars their upper ends.
+    """
     found: list[Any] = []
     sums: dict[Any, float] = {}
     for trace in spec["data"]:
@@ -219,7 +222,7 @@ def _axes(plot: Plot, box: Box) -> Iterator[str]:
 
 
 def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
-    """Draw lines across the whole figure as one path."""
+    """Draw grid lines across the plot area as one path."""
     left, top, right, low = box
     path = "".join(
         way([(at, top), (at, low)] if is_x else [(left, at), (right, at)]) for at in places
@@ -228,7 +231,7 @@ def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
 
 
 def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
-    """Return the position in pixels of one coordinate of a mark."""
+    """Return one coordinate of a line or annotation in pixels."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return start + float(mark[key]) * (end - start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
@@ -298,7 +301,9 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
 
 
 def known(spec: Spec) -> tuple[Spec, int]:
-    """Remove non-finite values from a figure, and count them.
+    """Remove the non-finite values from a specification, and count them.
+
+    In a stacked area, a non-finite value becomes 0.
 
     >>> axes = {"xaxis": {}, "yaxis": {}}
     >>> known({"data": [{"type": "bar", "x": [1.5, float("nan")], "y": [0, 1]}], "layout": axes})[1]

@@ -1,4 +1,4 @@
-"""Marks: a figure's bars, lines, areas, points, texts, boxes and coloured cells."""
+"""Marks of a figure as SVG, such as bars, lines and points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _GROUP = 0.8  # share of an axis step that the boxes of one name fill
 
 @dataclass(slots=True)
 class Plot:
-    """The plot area, and the heights reached by stacked data."""
+    """The axes, layout and hatch pattern of a figure being drawn.
+
+    For stacked bars and areas, `reached` has the end of the stack at each place.
+    """
 
     x: Scale
     y: Scale
@@ -39,7 +42,7 @@ class Plot:
 
 
 def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw horizontal bars, with texts inside or next to them."""
+    """Draw horizontal bars with their texts inside or beside them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
@@ -118,7 +121,7 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
     """Return the points of a line in pixels, split at missing values.
 
-    Points of a stack group lie on top of the previous data.
+    The points of a stacked area are raised by the height of the areas below it.
     """
     runs: list[list[Point]] = [[]]
     for x, y in zip(trace["x"], trace["y"], strict=True):
@@ -140,7 +143,9 @@ def _stepped(run: list[Point], line: Spec) -> list[Point]:
 
 
 def thinned(run: list[Point]) -> list[Point]:
-    """Remove the points of a line that lie too close together.
+    """Thin out a line of more than 2,000 points.
+
+    Each column of pixels keeps its first, lowest, highest and last point.
 
     >>> thinned([(x / 1000, x % 7) for x in range(3_000)])[:4]
     [(0.0, 0), (0.496, 6), (0.5, 3), (0.501, 4)]
@@ -158,7 +163,9 @@ def thinned(run: list[Point]) -> list[Point]:
 
 
 def way(run: Sequence[Point], closed: bool = False) -> str:
-    """Write a path in tenths of a pixel, omitting collinear points.
+    """Return an SVG path through points, rounded to tenths of a pixel.
+
+    Consecutive steps in the same direction are joined into one.
 
     >>> way([(0, 9), (1, 9), (2.5, 9), (2.5, 7), (3, 6)], closed=True)
     'M0 9h2.5v-2l0.5-1z'
@@ -206,12 +213,15 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _tip(words: str | None) -> list[str]:
-    """Return the tooltip of a mark."""
+    """Return a mark's tooltip in a list, which is empty without words."""
     return [tag("title", svg_text(plain_text(words)))] if words else []
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
-    """Draw a box plot for each name: values, middle half and median."""
+    """Draw a box plot for each name.
+
+    The points are the values, the box spans their middle half, and the line in the box is their median.
+    """
     wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
@@ -236,14 +246,17 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 
 
 def _each(value: Any, i: int) -> Any:
-    """Return one mark's value, from a list or a shared value."""
+    """Return the value of the mark with this index.
+
+    A list has one value for each mark; a value that is not a list is shared by all marks.
+    """
     if isinstance(value, list | tuple):
         return value[i]
     return value
 
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a cell for each number, using one path per colour."""
+    """Draw a cell for each known number, with one path per colour."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))
@@ -264,7 +277,10 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _edges(middles: list[float]) -> list[float]:
-    """Return the edges of cells with these centres."""
+    """Return the edges of adjacent cells from their centres.
+
+    A single cell is 40 pixels wide.
+    """
     if len(middles) == 1:
         return [middles[0] - 20, middles[0] + 20]
     inner = [(a + b) / 2 for a, b in pairwise(middles)]
@@ -272,7 +288,11 @@ def _edges(middles: list[float]) -> list[float]:
 
 
 def between(scale: list[list[Any]], share: float) -> str:
-    """Return the colour at a position of the colour scale.
+    """Return the colour at a position on a colour scale.
+
+    The position is between 0 and 1.
+
+    Only hexadecimal colours are blended.
 
     >>> between([[0, "#000000"], [1, "#ff8000"]], 0.5)
     'rgb(128,64,0)'

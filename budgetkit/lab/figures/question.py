@@ -1,8 +1,8 @@
 """Question: a figure for one question, with its table and its drawing.
 
-A figure is drawn from its table alone, so that people who cannot see it can read it. The specification is plain data,
-so that the explorer can send it to the page without importing plotly. While a slider moves, tables are plain columns,
-because building a frame for each figure would take longer than everything else.
+A figure is drawn from its table alone, so that people who cannot see the figure can read the table. The specification
+is plain data, so that an explorer can draw it without importing plotly. Many tables stay plain columns until a frame
+is asked for, because building frames while a slider moves would take longer than all other steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Spec = dict[str, Any]
 
 
 def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a line through points, or a marker for a single point.
+    """Return a trace of a line, with a marker for one point.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
 def named_line(
     x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
 ) -> Spec:
-    """Return a line whose tooltip shows its number and name."""
+    """Return a line with tooltips that show the value and the name."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
 def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a trace of points."""
+    """Return points as a trace."""
     return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
 
 
@@ -57,7 +57,9 @@ def bars(
     tips: Sequence[str] | None = None,
     **more: Any,
 ) -> Spec:
-    """Return horizontal bars, with tooltips and a text after each bar.
+    """Return horizontal bars as a trace.
+
+    The texts stand after the bars; the tips are shown when the mouse is over the bars.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def note(text: str, x: Any, y: Any, **more: Any) -> Spec:
 
 
 def across(y: float, colour: str) -> Spec:
-    """Return a dashed line across the whole width."""
+    """Return a dashed horizontal line across the whole figure."""
     dashed = {"color": colour, "dash": "dash", "width": 1.5}
     ends = {"x0": 0, "x1": 1, "y0": y, "y1": y}
     return {"type": "line", "xref": "paper", "line": dashed, **ends}
@@ -101,19 +103,19 @@ P = ParamSpec("P")
 class Question(Generic[P]):
     """A figure that answers one question.
 
-    Call it to get a plotly figure; `table` returns its frame, and `spec` its plain specification. All three take the
-    same arguments.
+    Call a question to get a plotly figure. `table` returns the numbers as a frame, and `spec` returns the figure as
+    plain data. The call, `table` and `spec` take the same arguments.
 
     Parameters
     ----------
     title : str
         The question, used as the title.
     answer : callable
-        Function that returns the answer: a tidy frame, or its columns as plain lists.
+        Function that returns the answer as a tidy frame, or as lists by column name.
     draw : callable
-        Function that turns that answer into ``{"data": [...], "layout": {...}}``.
+        Function that turns the answer into ``{"data": [...], "layout": {...}}``.
     say : callable, optional
-        Function that returns the subtitle: the answer in one sentence, with its number.
+        Function that returns the subtitle, which gives the answer in one sentence with a number.
 
     Examples
     --------
@@ -135,12 +137,12 @@ class Question(Generic[P]):
         Parameters
         ----------
         *args, **options
-            The object to show, and options.
+            The object to draw, and the options of this figure.
 
         Returns
         -------
         DataFrame
-            One row per drawn element; sizes in tokens.
+            One row for each drawn element.
         """
         return frame_of(self.answer(*args, **options))
 
@@ -195,12 +197,12 @@ class Question(Generic[P]):
         ValueError
             If the path has another ending.
         FileNotFoundError
-            If Chromium, needed for a PNG, is not found; save an SVG instead.
+            If the path ends in .png and Chromium is not found. An SVG needs no Chromium.
         """
         save_svg(path, self.svg(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
-        """Return a plotly figure that a notebook stores with its SVG."""
+        """Return a plotly figure, which a notebook stores together with an SVG."""
         with extra("lab", "a plotly figure"):
             stored = import_module("budgetkit.lab.figures.stored")
 
@@ -218,14 +220,14 @@ class Question(Generic[P]):
         return stored.StoredFigure(data=spec["data"], layout={**drawn, "title": title})
 
     def _asked(self, spec: Spec) -> str:
-        """Return the question, or the caller's question for a general figure."""
+        """Return the question of the specification, or else the title."""
         return str(spec["layout"].get("meta", {}).get("asks", self.title))
 
 
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
     """Return a layout that is legible in light and dark notebooks.
 
-    The title of an axis is given as text, with its unit.
+    Pass the titles of the axes as text, with the unit.
 
     Examples
     --------
@@ -260,12 +262,14 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
 
 
 def hover(texts: Sequence[str]) -> Spec:
-    """Return the fields of a trace with tooltips but no legend."""
+    """Return the trace fields for tooltips without a legend entry."""
     return {"text": texts, "hoverinfo": "text", "showlegend": False}
 
 
 def counted(many: int) -> Spec:
-    """Return the ticks of an axis of whole numbers.
+    """Return the tick settings for an axis of whole numbers.
+
+    Up to eight numbers have a tick each; more numbers share about eight ticks.
 
     Examples
     --------
@@ -276,7 +280,9 @@ def counted(many: int) -> Spec:
 
 
 def tick_format(reach: float) -> str:
-    """Return the tick format of an axis, avoiding "m" for thousandths.
+    """Return a d3 tick format for an axis that ends at `reach`.
+
+    Small numbers are written out, because d3's SI prefix for thousandths, "m", could be read as millions.
 
     >>> tick_format(12_000), tick_format(12), tick_format(0.004)
     ('~s', ',.2~f', '.3~r')
@@ -287,7 +293,7 @@ def tick_format(reach: float) -> str:
 
 
 def dollars(cost: float) -> str:
-    """Format an amount of money briefly.
+    """Format an amount in dollars with few digits.
 
     Examples
     --------
@@ -302,7 +308,7 @@ def dollars(cost: float) -> str:
 
 
 def short(tokens: float) -> str:
-    """Format a number of tokens briefly.
+    """Abbreviate a number of tokens with k or M.
 
     Examples
     --------
@@ -318,7 +324,9 @@ def short(tokens: float) -> str:
 
 
 def signed(tokens: int, always: bool = False) -> str:
-    r"""Format a number of tokens in full, with a minus if negative.
+    r"""Format a number of tokens in full, with a typographic minus.
+
+    If `always` is True, numbers of at least 0 have a plus sign.
 
     Examples
     --------
@@ -340,12 +348,12 @@ def plain(text: str) -> str:
 
 
 def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
-    """Convert an answer to a frame."""
+    """Return an answer as a frame."""
     return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
 
 
 def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
-    """Return the rows of a table.
+    """Return the rows of a table as dictionaries.
 
     Examples
     --------
@@ -360,7 +368,7 @@ def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
 
 
 def label(name: str, longest: int = 18) -> str:
-    """Return a name shortened to fit beside bars.
+    """Shorten a long name in the middle, and escape it for plotly.
 
     Examples
     --------
@@ -379,7 +387,8 @@ def end_labels(
 
     Examples
     --------
-    Of lines that end close together, the lowest has its label below it, the others above.
+    Two of these lines end close together. The label of the lower line is placed below that line, and the other labels
+    are placed above their lines.
 
     >>> table = {"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]}
     >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]
@@ -406,7 +415,10 @@ def end_labels(
 def _free(
     name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
 ) -> float:
-    """Return the position at which a label covers the fewest lines."""
+    """Return a height near a line's end where a label fits best.
+
+    The label should cover few lines and stay near the end.
+    """
     low, high = spans[name]
 
     def cost(y: float) -> float:

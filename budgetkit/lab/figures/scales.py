@@ -1,4 +1,4 @@
-"""Scales: axes in pixels with their ticks, texts in SVG, and saved pictures."""
+"""Axes in pixels with their ticks, texts in SVG, and saved pictures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _MARK = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)
 
 
 def tag(name: str, *inside: str, **attributes: Any) -> str:
-    """Return an XML element from markup and attributes.
+    """Return an XML element with the given content and attributes.
+
+    An attribute that is None is left out, and the alpha of an rgba colour becomes an opacity.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def tag(name: str, *inside: str, **attributes: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number of pixels briefly.
+    """Format a number of pixels with at most one decimal.
 
     >>> number(12.04), number(3), number(-0.01)
     ('12', '3', '0')
@@ -105,7 +107,8 @@ def plain_text(words: str) -> str:
 def width_of(words: str) -> float:
     """Estimate the width of a text in pixels.
 
-    The font size is 12 px. Chinese, Japanese and Korean letters are twice as wide as others.
+    The font size is 12 pixels, and the widest line counts. Chinese, Japanese and Korean characters are twice as wide as
+    other characters.
 
     >>> width_of("tokens"), width_of("<b>\u5305\u88f9</b>")
     (39.0, 26.0)
@@ -130,7 +133,10 @@ _ALONE = (
 
 
 def save_svg(path: str | os.PathLike[str], drawn: str) -> None:
-    """Save an SVG as an SVG or PNG file."""
+    """Save an SVG as an SVG or PNG file.
+
+    The ending of the path determines the format.
+    """
     kind = Path(path).suffix.lower()
     if kind not in (".svg", ".png"):
         raise ValueError(
@@ -152,7 +158,7 @@ def chromium() -> str:
 
 
 def png(drawn: str) -> bytes:
-    """Render an SVG as a PNG at double size, without a network."""
+    """Render an SVG with Chromium as a PNG of double size."""
     program = chromium()
     size = re.search(r'width="(\d+)" height="(\d+)"', drawn)
     assert size is not None, "an SVG of budgetkit.lab.figures has a size"
@@ -195,7 +201,7 @@ class Scale:
     names: tuple[str, ...] = ()
 
     def at(self, value: Any) -> float:
-        """Return the position of a data value.
+        """Return the position of a value or name in pixels.
 
         Examples
         --------
@@ -207,7 +213,10 @@ class Scale:
         return self.placed(math.log10(max(value, 1e-9)) if self.log else value)
 
     def placed(self, number: float) -> float:
-        """Return the position of a number (or exponent, on a logarithmic axis)."""
+        """Return the position of a number in pixels.
+
+        On a logarithmic axis, the number is an exponent of ten.
+        """
         return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
@@ -219,7 +228,10 @@ def scale_of(
     from_zero: bool = False,
     room: float = ROOM,
 ) -> Scale:
-    """Return an axis with its own range, or covering all values."""
+    """Return the scale of an axis, from its range or its values.
+
+    Without a range, the scale covers all values. Names stand one unit apart.
+    """
     known = [value for value in values if value is not None]
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))
     is_log = axis.get("type") == "log"
@@ -243,7 +255,7 @@ def scale_of(
 
 
 def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
-    """Return the positions and labels of an axis's ticks."""
+    """Return the positions in pixels and the labels of an axis's ticks."""
     if not axis.get("visible", True):
         return []
     low, high = sorted((scale.low, scale.high))
@@ -274,7 +286,7 @@ def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
 
 
 def tick_text(value: float, axis: Spec) -> str:
-    r"""Format a number with one of the d3 formats used by figures.
+    r"""Format a number with one of the d3 formats that figures use.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Figures of tables: a small table as bars, tried settings as points, and sweeps of one or two lines."""
+"""Figures of tables: small tables as bars, settings as points, and sweeps.
+
+A sweep varies one or two lines of a budget.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 def _table(
     table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens", answer: str = ""
 ) -> pd.DataFrame:
-    """Return one row per bar, with the column that determines its colour."""
+    """Return one row for each bar, with its name and column.
+
+    All bars of one column have the same colour.
+    """
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     names = [f"{name:,}" if isinstance(name, int) else str(name) for name in frame.index]
     long = {
@@ -91,7 +97,11 @@ bars = Question("How much is it?", _table, _draw, lambda table: str(table["answe
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return settings with two measures, flagging those that are not beaten."""
+    """Return settings with two measures, and flag the best settings.
+
+    A setting is best if no other setting is at least as good in both measures and better in one. The column present
+    flags the settings with the values in `present`.
+    """
     measures = table[[across, up]].astype(float)
     is_best = [
         not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
@@ -177,7 +187,7 @@ def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the mean over the demands, and the number of demands."""
+    """Return the means for each key, and the number of averaged demands."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
     means = by_key.mean() if (demands > 1).any() else by_key.sum()
@@ -187,7 +197,7 @@ def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataF
 def _unit(table: pd.DataFrame) -> str:
     """Return the unit of a table's numbers.
 
-    The unit is tokens, or mean tokens for several demands.
+    The unit is tokens for one demand, and mean tokens for several demands.
     """
     most = int(table["demands"].max())
     if most == 1:

@@ -1,8 +1,8 @@
-"""Figures of the remainder, its demand and its error over the turns of a conversation.
+"""Figures of a conversation's turns, and of a counted request.
 
-The *followed* quantity is the budget's remainder (its history, memory or conversation) or, without one, the total
-demand compared with the usable window. Demands in a frame can be cut at any token. A
-`budgetkit.plan.batch.RequestBatch` has items, so every turn is planned as by `fit`.
+The figures follow the budget's remainder, such as the history. For a budget without a remainder, they compare the total
+demand with the usable window. Demands in a frame can be cut at any token. A `budgetkit.plan.batch.RequestBatch` has
+items, so its turns are planned item by item, as by `fit`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         """The result of `budgetkit.count_request`."""
 
         def frame(self) -> pd.DataFrame:
-            """Return the ledger as a table."""
+            """Return the ledger as a frame."""
             ...
 
 
@@ -64,7 +64,10 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Add up the ledger by message, keeping rows without a message separate."""
+    """Add up the ledger's tokens by message.
+
+    The rows without a message are added up by kind and part.
+    """
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")
     ledger["part"] = ledger["part"].where(ledger["message"].isna(), first)
@@ -114,7 +117,10 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "demand", "pinned_limit
 
 
 def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
-    """Return the remainder's demand, limit and grant in each row."""
+    """Return the demand, limit and grant of the remainder in each row.
+
+    Without a remainder, these are the total demand, the usable window and the total grant.
+    """
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
         return columns[budget.remainder] | {"limit": left}
@@ -128,7 +134,7 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
     """Return the first row with a cut, and the section cut most.
 
-    Returns None if nothing is cut.
+    If nothing is cut, return None.
     """
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
@@ -283,7 +289,8 @@ def _answer_counts(
         error = rough - exact            tokens of the whole request
         shift = limit(rough) - limit(exact)
 
-    A count that is too low makes the budget look larger than it is, and the request overflows the window.
+    Here `limit` is the limit of the remainder in a plan of these counts. A count that is too low makes this limit look
+    larger than it is, so the request can overflow the window.
     """
     both = batch_of(exact), batch_of(rough)
     sums = [batch.asked for batch in both]

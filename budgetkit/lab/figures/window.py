@@ -1,9 +1,10 @@
-"""Figures of the claims on the window, as a bar and as a waterfall.
+"""Figures of a plan: its sections, and the claims on the window.
 
     remainder = window - reserves - claims of the other sections
 
-A section claims its cap. If the budget's remainder is a section without a cap, such as the history, the other
-sections claim the tokens that they use, and the remainder is that section's limit.
+A section claims its cap, or the tokens that it is granted if these exceed the cap. If the budget's remainder is a
+section without a cap, such as the history, all other sections claim the tokens that they are granted, and the remainder
+is the limit of the uncapped section.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ LINE = 26  # pixels for one bar and the space around it
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim of a line on the window."""
+    """The claim of a section, reserve or pool on the window."""
 
     line: str
     kind: Literal["section", "pool", "reserve"]
@@ -122,7 +123,7 @@ def takes_the_rest(budget: Budget) -> bool:
 
 
 def window_claims(plan: Plan) -> tuple[Claim, ...]:
-    """Return all claims on the window, which add up to it exactly.
+    """Return all claims on the window, whose sum is the window.
 
     Examples
     --------
@@ -169,11 +170,12 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return by how many tokens a window is too small, or 0.
+    """Return the number of tokens that the window lacks, or 0.
 
-    The number is the overflow of the plan or, without one, the excess of caps and reserves over the window. Without
-    this excess, it is the excess of all claims: a required section that exceeds its cap may use unused tokens of other
-    caps, which causes no overflow.
+    The number is the first of three excesses that is not 0: the plan's overflow, then the caps and reserves beyond the
+    window, then all claims beyond the window. The second excess is skipped if the remainder is a section without a cap.
+    Claims can exceed the window without an overflow, because a required section above its cap may use tokens that other
+    caps leave unused.
 
     Examples
     --------

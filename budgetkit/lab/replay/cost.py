@@ -2,8 +2,9 @@
 
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
-Prices are in US dollars per million tokens. Some rise for all tokens of a request once its input exceeds a threshold
-(the price cliff of long contexts). An unknown price is missing, never 0, and so are figures computed with it.
+Prices are in US dollars per million tokens. Some prices are higher for all tokens of a request whose input exceeds a
+threshold (the price cliff of long contexts). An unknown price is None, never 0, and makes a cost that needs the price
+NaN.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Price:
     base : float
         The price up to the first threshold.
     tiers : tuple of (int, float)
-        Thresholds in input tokens, ascending, each with the price of all tokens of a larger request.
+        Pairs of a threshold in input tokens and the price of all tokens of a request above it, in ascending order.
 
     Raises
     ------
@@ -118,8 +119,8 @@ class Prices:
     input, output : Price, optional
         Prices of input and output; None if unknown.
     cache_read, cache_write : Price, optional
-        Prices of input read from and written to the prompt cache. Without a price of its own, writing costs as much as
-        input, and the price of reading is unknown.
+        Prices of input read from and written to the prompt cache. If `cache_write` is None, writing costs as much as
+        input. If `cache_read` is None, the price of reading is unknown.
     source : str
         Source of the prices.
     date : str
@@ -127,7 +128,7 @@ class Prices:
     searches : float, optional
         Price of a thousand web searches with the provider's tool, in US dollars.
     lacking : tuple of str
-        Missing prices for which others are used, such as "the price of the tier turbo".
+        Missing prices that were replaced by similar prices, such as "the price of the tier turbo".
 
     Raises
     ------
@@ -170,7 +171,8 @@ class Prices:
         fresh, cached, written, output : int64 array, shape (requests,)
             Tokens of each kind.
         sent : int64 array, shape (requests,), optional
-            Sizes of the whole prompts, which determine the price tiers; needed if only parts are priced here.
+            Sizes of the whole prompts, which determine the price tiers; default: fresh + cached + written. Pass the
+            sizes if only parts of the prompts are priced.
 
         Returns
         -------
@@ -190,17 +192,17 @@ class Prices:
 
 
 def prices_of(given: Prices | str | Model | None) -> Prices | None:
-    """Return the given prices, or look up a model's prices.
+    """Return prices unchanged, or look up the prices of a model.
 
     Parameters
     ----------
     given : Prices, str, Model or None
-        Prices, or a model that genai-prices lists, or its name; None for no prices.
+        Prices, a model or its name in genai-prices, or None for no prices.
 
     Returns
     -------
     Prices or None
-        Prices in US dollars per million tokens.
+        Prices in US dollars per million tokens; None if None was given.
 
     Raises
     ------
@@ -236,23 +238,25 @@ def prices(
     model : str or Model
         The model, or its name in genai-prices.
     on : date or datetime, optional
-        The day or time, since some prices vary within a day; default: now.
+        The day or time, because some prices vary within a day; default: now.
     provider : str, optional
-        The seller, such as ``"azure"``; default: the maker.
+        The seller, such as ``"azure"``; default: the seller that the model's name implies.
     hour : bool
-        If true, use the price of one-hour cache writes, if there is one.
+        If True, use the price of one-hour cache writes where one is listed.
     tier : str
-        Service tier, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; a tier without prices of its own
-        gets the standard prices, and the source says so.
+        Service tier, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``. If a tier has no prices of its own,
+        the standard prices are used, and the source says so.
     region : str
-        Region, such as ``"us"``, for which Anthropic charges a tenth more.
+        Region of the inference. Anthropic charges a tenth more for ``"us"``.
     **overrides
-        ``input``, ``output``, ``cache_read`` or ``cache_write``: a price, or dollars per million tokens.
+        Prices to use for ``input``, ``output``, ``cache_read`` or ``cache_write``, as `Price` or in US dollars per
+        million tokens.
 
     Returns
     -------
     Prices
-        The prices; all missing if genai-prices does not list the model, as `source` says.
+        The prices. If genai-prices does not list the model, all prices that were not given are None, and `source`
+        says so.
 
     Raises
     ------
@@ -281,7 +285,10 @@ def prices(
 
 
 def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
-    """Look up a model's prices, or warn if genai-prices is not installed."""
+    """Look up a model's prices, or warn if genai-prices is not installed.
+
+    Without genai-prices, all of the returned prices are None.
+    """
     try:
         return prices(model, on, **about)
     except ImportError as error:
@@ -294,14 +301,16 @@ def compaction_turns(
 ) -> float | None:
     """Return the number of turns after which a compaction pays off.
 
-    k* = once / saved;  once = summary_output * output + after * (write - read);  saved = (before - after) * read
+        turns = once / saved
+        once  = summary_input * read + summary_output * output + after * (write - read)
+        saved = (before - after) * read
 
     Parameters
     ----------
     before, after : int
         Tokens of a request before and after the compaction.
     summary_input : int
-        Tokens read for the summary; they are charged as cached, since they have just been sent.
+        Tokens read for the summary. They cost as much as cached tokens, because they have just been sent.
     summary_output : int
         Length of the summary, in tokens.
     prices : Prices
@@ -314,8 +323,8 @@ def compaction_turns(
 
     Notes
     -----
-    The formula is that of tokenmaster 0.2 (cost of continuing versus compacting), plus the cost of reading the
-    summarised messages; ``summary_input=0`` gives the original.
+    The formula comes from tokenmaster 0.2, which compares the cost of continuing with the cost of compacting. The
+    cost of reading the summarised messages is added here; ``summary_input=0`` gives the original formula.
 
     Examples
     --------
@@ -404,8 +413,8 @@ def _entry(
 ) -> tuple[Any, Any, str] | None:
     """Find a model's provider, price entry and listed spelling.
 
-    Returns None if no entry matches. The second argument is the id of the snapshot, because the snapshot itself cannot
-    be a key of the cache.
+    If no entry matches, return None. The second argument is the id of the snapshot, which is part of the cache key
+    because the snapshot itself cannot be.
     """
     # A fine-tuned model has its own price, and so does a model that a router offers for free.
     name = model.rpartition("/")[2]
@@ -426,7 +435,7 @@ def _entry(
 
 
 def _is_entry(entry: Any, name: str) -> bool:
-    """Return True if a price entry names this model, in any spelling."""
+    """Return True if a price entry names this model in any spelling."""
     of_name, of_entry = (
         {core_name(text) for text in without_suffixes(bare(text))} for text in (name, entry.id)
     )

@@ -1,4 +1,4 @@
-"""Figures of a replayed conversation: requests, cache reads and dropped messages."""
+"""Figures of replays: requests, cached tokens, cost, messages and forecasts."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 
 
 def request_axis(last: int, every_turn: bool = False) -> Data:
-    """Return an axis of requests, or of turns if `every_turn`."""
+    """Return an axis of requests, or of turns if `every_turn` is True."""
     title = "turn" if every_turn else "request"
     return {"title": title, "range": [1, max(1, last) + 1], "showgrid": False, **counted(last)}
 
@@ -197,9 +197,10 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    """Add up the cost, or the weighted input if prices are unknown.
+    """Add up the cost of each policy, request by request.
 
-    The unit of the weighted input is an uncached token.
+    If a price is unknown, the input is added up in place of the cost. Cached and written tokens are then weighted by
+    their prices relative to the price of an uncached token.
     """
     has_prices = all(
         outcome.prices is not None and not np.isnan(outcome.cost).any()

@@ -1,34 +1,40 @@
 """Forecasts of a conversation's size.
 
-Continuations are drawn from the sizes of past turns:
+Continuations, called paths, are drawn from the sizes of past turns:
 
-    context(t) = start + pace x sum of t turn sizes
-    sizes      drawn anew for each path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
-    pace       lognormal around 1; the variance of its logarithm is 8 v or, if larger, the smaller of 25 v and 0.112,
-               but at most 0.36 + 1.2 / turns seen; the standard deviation is then multiplied by 0.7
-    v          (squared coefficient of variation of the turns seen) / turns seen
+    context(t) = start + pace * (sum of t drawn turn sizes)
+    pace       = exp(a normal number with mean 0 and standard deviation spread)
+    spread     = 0.7 * sqrt(min(0.36 + 1.2 / n, max(8 v, min(25 v, 0.112))))
+    v          = (squared coefficient of variation of the n past turns) / n
 
-Turns are drawn independently, which loses trends and lulls; the pace, one per path, represents them. With few turns
-seen, its spread is that of conversations in general. With many, it depends on how similar the turns are, so that a
-thousand equal turns predict the next one. The variation of few turns is shrunk towards 0.6, as if two more turns had
-been seen. This spread is too wide for sources that it was not fitted to: at 0.7 of it, the middle 90 % of paths covered
-92 to 100 of 100 conversations, with 3 to 60 turns seen (2026-11-26).
+For each path, the past turns are resampled, and the turn sizes are drawn from this resample (the bootstrap, applied
+twice; B. Efron, 1979).
+
+Turns are drawn independently, which loses trends and lulls. The pace, one number for each path, represents such trends
+and lulls. After a few turns, the pace has the spread of conversations in general. After many turns, the spread depends
+on how similar the turns are, so that a thousand equal turns predict the next turn. The squared variation of few turns
+is shrunk towards 0.6, as if two more turns had been seen. Without the factor 0.7, the spread was too wide for sources
+to which it had not been fitted. With this factor, the middle 90 % of paths covered 92 to 100 of 100 conversations,
+after 3 to 60 turns (2026-11-26).
 
 The numbers 0.36 and 1.2 were fitted on 2026-11-22 to 152 conversations of at least 6 turns from eight public sources
-(chats, retrieval, agents), and 8 and 0.6 on 2026-11-23 to the same conversations. The middle 90 % of paths then covered
-94 to 100 of 100 conversations of seven of these sources, with a third of the turns or ten turns seen. Even similar
-turns drift. With thirty turns seen, the upper end of the band is 1.5 times the lower one, and it covers 13 of the 14
-long conversations; without the numbers 25 and 0.112, the ratio is 1.3, and it covers 12 of them. The eighth source is a
-session of a coding agent, whose turns come in bursts; no useful band contains such a session, and :func:`notice` says
-so. In 41 recorded sessions of four such agents, the median variation of the turns of three agents is 150 to 220 % of
-their mean (2026-11-23). Bands with a ratio of 9 covered 63 % of these sessions, and bands from other sessions, with a
-ratio of 24, covered 42 %. A few turns do not show such bursts, but other sessions of the same kind do.
+(chats, retrieval, agents). The numbers 8 and 0.6 were fitted to the same conversations on 2026-11-23. The middle 90 %
+of paths then covered 94 to 100 of 100 conversations of seven sources, after a third of the turns or after ten turns.
+The numbers 25 and 0.112 account for the drift of even similar turns. With these two numbers, after thirty turns, the
+upper end of the band is 1.5 times its lower end (a ratio of 1.5), and the band covers 13 of the 14 long conversations.
+Without these numbers, the ratio is 1.3, and the band covers 12 of these conversations.
+
+The eighth source is a session of a coding agent, whose turns come in bursts. No useful band contains such a session,
+and :func:`notice` says so. In 41 recorded sessions of four coding agents, the turns of three agents have a median
+variation of 150 to 220 % of their mean (2026-11-23). A band with a ratio of 9 covered 63 % of these sessions, and a
+band drawn from other sessions, with a ratio of 24, covered 42 %. A few turns do not show such bursts, but other
+sessions of the same kind do.
 
 If five or more other conversations of the same kind are known, :func:`pace_beside` estimates the pace and its spread
-from them, since a few turns say less about the future than the growth of such conversations. If nine or more of them
-have more turns than this one, the spread is their deviation from predictions, each made without the predicted
-conversation (:mod:`budgetkit.promise`), and no fitted numbers are used. Other conversations that do not resemble the
-turns seen are ignored.
+from them, because a few turns say less about later growth than similar conversations do. If nine or more of these
+conversations have more turns than the present one, each of these is predicted from the other conversations, and the
+errors of these predictions determine the spread (:mod:`budgetkit.promise`). No fitted numbers are then used. Other
+conversations that do not resemble the turns seen are ignored.
 """
 
 from __future__ import annotations
@@ -80,8 +86,9 @@ _NORMAL = 1.645
 class Pace(NamedTuple):
     """The factor by which later turns differ from past turns.
 
-    The factor is lognormal: `middle` is its median, and `spread` the standard deviation of its logarithm. If
-    `is_whole`, it includes all differences between such conversations, so the resampling of turns adds nothing.
+    The factor is lognormal: `middle` is its median, and `spread` is the standard deviation of its logarithm. If
+    `is_whole` is True, the spread includes all differences between similar conversations, so the past turns are not
+    resampled.
     """
 
     middle: float
@@ -97,7 +104,9 @@ def paths(
     seed: int = 0,
     pace: Pace | None = None,
 ) -> Ints:
-    """Draw continuations of a conversation from its turns and its pace.
+    """Draw the context sizes of possible continuations of a conversation.
+
+    Each row is one continuation, with a column for each later turn. A missing pace is estimated from the past turns.
 
     Examples
     --------
@@ -116,7 +125,7 @@ def draws(
     seed: int,
     pace: Pace,
 ) -> tuple[Ints, Floats]:
-    """Draw the past turns that each path repeats, and its pace.
+    """Draw the past turns that each path repeats, and each path's pace.
 
     Examples
     --------
@@ -155,7 +164,7 @@ def own_pace(sizes: Sizes) -> Pace:
 
 
 def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
-    """Return a warning if a forecast band is unreliable, or else "".
+    """Return a warning if a forecast is unreliable, otherwise "".
 
     `steps` is the number of requests per turn, which is large for agents.
 
@@ -177,9 +186,9 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
 
 
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
-    """Return a warning if the turns come in bursts, or else "".
+    """Return a warning if the turns come in bursts, otherwise "".
 
-    The turns are those seen, or similar turns of other conversations.
+    The past turns are judged first, and then the turns of at least three other conversations that resemble this one.
 
     Examples
     --------
@@ -206,16 +215,20 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def _variation(sizes: Sizes) -> float | None:
-    """Return the coefficient of variation of turns, or None for few turns."""
+    """Return the coefficient of variation of turn sizes.
+
+    If there are fewer than six turns, or no tokens, return None.
+    """
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
 
 
 def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
-    """Return True if the turns seen resemble those of other conversations.
+    """Return True if the turns seen resemble the turns of other conversations.
 
-    The logarithms of mean sizes are compared, over as many first turns of each conversation.
+    The logarithms of the mean turn sizes are compared. Of each other conversation, only as many first turns count as
+    have been seen of this one.
 
     Examples
     --------
@@ -231,17 +244,23 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     """Estimate a conversation's pace from its turns and similar conversations.
 
-    Returns None if there are fewer than five other conversations, or if they do not resemble the turns seen.
+    If there are fewer than five other conversations, or if they do not resemble the turns seen, return None.
 
-    log expected = Z x log own mean + (1 - Z) x log median of the others' means from the same turn on
-    Z            = turns / (turns + K),  K = mean variance within conversations / variance between them, of logarithms
-    variance     = variance between them x (1 - Z) + 0.16
+        middle        = expected / (own mean)
+        log(expected) = Z * log(own mean) + (1 - Z) * log(median later mean of the other conversations)
+        Z             = n / (n + K)
+        K             = (variance within conversations) / (variance between conversations)
+        spread        = sqrt((variance between conversations) * (1 - Z) + 0.16)
 
-    If at least nine others have more turns than this conversation, the variance is instead chosen so that 90 % of them
-    lie within 1.645 standard deviations of their predicted pace, each predicted from the remaining conversations.
+    Here n is the number of turns seen, a later mean is the mean size of the turns after the first n, and the variances
+    are computed from the logarithms of turn sizes.
+
+    If at least nine of the other conversations have more than n turns, each of these is predicted from the remaining
+    conversations. The spread is then chosen so that 90 % of these conversations lie within 1.645 standard deviations of
+    their predictions.
 
     The formula is H. Bühlmann's credibility formula ("Experience rating and credibility", 1967), with E. Straub's
-    weights of 1970. The constant 0.16 was fitted like 0.36 and 1.2 (see the module).
+    weights of 1970. The constant 0.16 was fitted like the module's numbers 0.36 and 1.2.
 
     Examples
     --------
@@ -285,7 +304,7 @@ def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
 
 
 def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
-    """Return a conversation's context sizes if each turn has the mean size.
+    """Return the context sizes if every later turn has the mean size.
 
     Examples
     --------
@@ -296,7 +315,9 @@ def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
 
 
 def fan(drawn: Ints | Floats) -> pd.DataFrame:
-    """Return the quantiles of drawn conversations, turn by turn.
+    """Return the quantiles of drawn continuations, turn by turn.
+
+    The frame has the columns turn, low (5 %), lower (25 %), median, upper (75 %) and high (95 %).
 
     Examples
     --------
@@ -310,7 +331,11 @@ def fan(drawn: Ints | Floats) -> pd.DataFrame:
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
-    """Return the turns in which drawn conversations exceed each limit.
+    """Return the turns in which drawn continuations first exceed each limit.
+
+    The frame has one row for each limit, with the columns event, limit, reached (share of the continuations that exceed
+    the limit), and low, median and high (the 5 %, 50 % and 95 % quantiles of the turn; missing if too few continuations
+    exceed the limit).
 
     Examples
     --------

@@ -28,21 +28,21 @@ _MOST = 3  # a word is rare if no more messages contain it
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
-    """List pairs of a message and an earlier message that it needs.
+    """List pairs of a message and a needed earlier message.
 
     Parameters
     ----------
     trace : Trace
         The conversation.
     by : {"auto", "marks", "names"}
-        Source of the pairs: "marks" uses those of the trace, "names" repeated rare words, and "auto" marks if there
-        are any, otherwise words.
+        Source of the pairs: "marks" uses the needed messages that the trace marks, and "names" uses repeated rare
+        words. "auto" uses marks if the trace has any, otherwise words.
 
     Returns
     -------
     DataFrame
-        One row per pair. Columns message and needs (indices in the trace, needs < message), turn (of the message), term
-        (the shared name; empty for marks) and source ("marked", or the name of the proxy).
+        One row for each pair, with the columns message and needs (indices in the trace, needs < message), turn (of the
+        message), term (the shared word; empty for marks) and source ("marked" or the value of `PROXY`).
 
     Raises
     ------
@@ -86,7 +86,11 @@ def _pairs_by_mark(trace: Trace) -> Iterator[tuple[int, int, str]]:
 
 
 def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
-    """Yield pairs of messages that share a rare word."""
+    """Yield messages with the earlier messages that introduced their rare words.
+
+    A word is rare if at most three messages contain it. The introducing message belongs to an earlier turn and is not a
+    system message.
+    """
     words = [_words(message) for message in trace.messages]
     folded = {word: word.casefold() for of_message in words for word in of_message}
     lower = {word for word in folded if word.islower() and word.isalpha()}
@@ -128,10 +132,10 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
-        (float64, missing if nothing is needed) and source. Possible is the maximum with hindsight: the most pairs whose
-        earlier messages fit into the history's limit together. Tool results replaced by placeholders and summarised
-        messages count as absent.
+        One row for each request, with the columns request, turn, needed, present and possible (int64, numbers of
+        pairs), share (float64, missing if nothing is needed) and source. The column possible is the maximum with
+        hindsight: the most pairs whose earlier messages fit into the history's limit together. Summarised messages, and
+        tool results replaced by placeholders, count as absent.
 
     Examples
     --------
@@ -172,7 +176,11 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
-    """Return each pair's request, needed message, and whether it is present."""
+    """Return the request, the needed message and its presence for each pair.
+
+    A needed message is present if no policy removed, summarised or shrunk it up to the pair's request. Pairs without a
+    request are left out.
+    """
     sents = outcome.placed.sents
     asks = np.array([role == "assistant" for role in outcome.trace.roles], "bool")
     later, needs = (pairs[name].to_numpy("int64") for name in ("message", "needs"))

@@ -29,20 +29,25 @@ class Replay:
     Parameters
     ----------
     trace, budget, policy, cache, prices
-        Inputs of the replay.
+        Arguments of the replay.
     placed : PrefixLayout
         Layout of the messages.
     kept : Retention
-        The kept messages, as ranges of requests.
+        The kept messages, with the requests that contain each of them.
     columns : dict
-        Demand and limit of each section; int64 arrays, shape (requests,), in tokens.
+        Planned values of each section, such as demand and limit; int64 arrays, shape (requests,), in tokens.
     granted : dict
-        Tokens of each section in the request; int64 arrays, shape (requests,).
-    over, equal, cached, written, output : int64 array, shape (requests,)
-        Tokens above the limit, tokens of the longest prefix shared with the previous request, tokens read from the
-        cache, tokens written to it, and tokens of the answer.
+        Tokens of each section in the requests; int64 arrays, shape (requests,).
+    over : int64 array, shape (requests,)
+        Tokens above the history's limit.
+    equal : int64 array, shape (requests,)
+        Tokens of the longest prefix shared with the previous request.
+    cached, written : int64 array, shape (requests,)
+        Tokens read from the prompt cache, and tokens written to it.
+    output : int64 array, shape (requests,)
+        Tokens of the answer.
     warnings : tuple of str
-        Warnings about a history below its floor.
+        A warning about the request whose history is furthest below its floor, if there is one.
 
     Examples
     --------
@@ -87,7 +92,10 @@ class Replay:
 
     @property
     def cost(self) -> Floats:
-        """Cost of each request in US dollars, or NaN if unknown."""
+        """Cost of each request in US dollars, or NaN if unknown.
+
+        The cost includes the summary calls.
+        """
         sent = self.sent
         if self.prices is None:
             return np.full(len(sent), np.nan)
@@ -99,8 +107,10 @@ class Replay:
     def summary_cost(self) -> Floats:
         """Cost of each request's summary calls in dollars, or NaN if unknown.
 
-        A call that shares the session's prefix reads the whole prompt before the cut from the cache; a call
-        with a separate prompt pays the full price for it, or writes it to the cache if the system does so.
+        A call that shares the session's prefix reads the prompt before the cut from the cache, and pays the full
+        input price for its instruction only. A call with a separate prompt pays the full input price for that prompt,
+        or the price of cache writes if its system caches the prompt; each repeated call then reads the prompt from the
+        cache.
         """
         prompt = self.summary_prompts
         if self.prices is None:
@@ -140,9 +150,11 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns request, turn, limit, history, others, sent, cached, written, fresh, dropped (all int64, in tokens
-            except the first two), dropped_messages, shrunk_messages, summary_calls, summary_input, summary_output,
-            over, output (int64) and cost (float64). ``sent = history + others = cached + written + fresh``.
+            The frame has the columns request, turn, limit, history, others, sent, cached, written, fresh, dropped,
+            dropped_messages, shrunk_messages, summary_calls, summary_input, summary_output, over and output (int64),
+            and cost (float64, in US dollars). The columns request and turn are numbers from 1, dropped_messages,
+            shrunk_messages and summary_calls are counts, and the remaining int64 columns are in tokens.
+            ``sent = history + others = cached + written + fresh``.
         """
         kept = self.kept
         sent = self.sent
@@ -175,7 +187,7 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns request, turn, section, demand, limit, tokens and cut (int64 except section).
+            The frame has the columns request, turn, section, demand, limit, tokens and cut (int64, except section).
         """
         frames = []
         for section, column in self.columns.items():
@@ -199,9 +211,10 @@ class Replay:
         Returns
         -------
         DataFrame
-            Columns message (index in the trace), turn, role, section, tokens, first (the first request that contains
-            it), shrunk and gone (the request in which it became a placeholder, and the first request without it; Int64,
-            missing if never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
+            The frame has the columns message (index in the trace), turn, role, section, tokens, first (the first
+            request that contains the message), shrunk (the request in which the message became a placeholder), gone
+            (the first request without the message) and fate ("kept", "shrunk", "summarised", "dropped" or "not sent").
+            The request numbers are Int64 and missing if the event never happens.
         """
         placed = self.placed
         slots = np.arange(len(placed.tokens))
@@ -239,9 +252,9 @@ class Replay:
         Returns
         -------
         dict
-            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (numbers of
-            tokens, messages or calls), cached_share, relative_cost (input cost as a ratio to that without a cache) and
-            cost.
+            The keys are sent, cached, written, fresh, dropped, dropped_messages, summary_calls, summary_input, over and
+            output (numbers of tokens, messages or calls), cached_share (share of the sent tokens), relative_cost (input
+            cost divided by its cost without a cache) and cost (US dollars).
         """
         frame = self.frame()
         names = ["sent", "cached", "written", "fresh", "dropped", "dropped_messages"]
@@ -307,18 +320,19 @@ class Replay:
 
 
 def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> pd.DataFrame:
-    """Compare several policies, cheapest first.
+    """Compare replays of several policies, cheapest first.
 
     Parameters
     ----------
     replays : mapping of str to Replay, Replay, or several
-        Replays, by name in a mapping; otherwise they are named after their policies.
+        One or more replays. In a mapping, the keys are the names of the replays; otherwise, the replays are named after
+        their policies.
 
     Returns
     -------
     DataFrame
-        Column policy, and the columns of :meth:`Replay.totals`; sorted by cost if all are known, otherwise by relative
-        cost.
+        One row for each replay, with the column policy and the columns of :meth:`Replay.totals`, sorted by cost if all
+        costs are known, otherwise by relative cost.
 
     Raises
     ------

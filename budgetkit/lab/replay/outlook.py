@@ -1,4 +1,4 @@
-"""Forecasts of the first cut, a full window and reaching the spending limit."""
+"""Forecasts of the first cut, the full window and the spending limit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> 
     counter : callable
         Function that counts the tokens in a text.
     framing : Framing, optional
-        Tokens that a message costs beyond its text; default: OpenAI's.
+        Tokens that a message costs beyond its text; default: the framing of the trace's own model.
 
     Returns
     -------
@@ -75,21 +75,22 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast the first cut, the full window and the spending limit.
 
-    For an event that has already happened, low, median and high are the turn in which it happened.
+    For an event that has already happened, low, median and high are all the turn of the event.
 
     Parameters
     ----------
     trace : Trace, str, Path or sequence of messages
-        The conversation so far; it continues from its current size, with turns drawn from its past turns. A string is
+        The conversation so far. It continues from its current size, with turns drawn from its past turns. A string is
         the name of a shipped trace or a path.
     models : iterable of str or Model
         The models or their names.
     preset : str or callable
-        A preset's name, or a function that returns the budget for a model, which determines the limit of the history.
+        A preset's name, or a function that returns the budget for a model. The budget determines the history's limit.
     prices : callable, optional
         Function that returns the prices for a model's name, such as :func:`budgetkit.lab.replay.cost.prices`.
     money : float, optional
-        Maximum spending, in US dollars; each request reads the previous one from the cache and writes new tokens.
+        Maximum spending, in US dollars. Each request is assumed to read the previous request from the cache and to
+        write only its new tokens.
     turns : int, default 1,000
         Number of turns to forecast.
     samples : int, default 500
@@ -97,15 +98,15 @@ def outlook(
     seed : int, default 0
         Seed of the draws.
     others : sequence of Trace, optional
-        Other conversations of the same kind, at least five; the first 30 are used. Their later turns show how
-        turns grow.
+        At least five other conversations of the same kind, of which the first 30 are used. Their later turns show how
+        fast such conversations grow.
 
     Returns
     -------
     DataFrame
-        One row per model and event. Columns model, then the columns of
-        :func:`budgetkit.lab.replay.forecast.first_over`; the limit of the first cut is the history's limit at the last
-        turn seen. Column notice describes the limitations of the forecast; it is empty if there are none.
+        One row for each model and event, with the column model, the columns of
+        :func:`budgetkit.lab.replay.forecast.first_over`, and the column notice, which describes limitations of the
+        forecast or is empty. The limit of the first cut is the history's limit at the last turn seen.
 
     Examples
     --------
@@ -144,7 +145,10 @@ def outlook(
 def pace_of(
     trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
 ) -> Pace | None:
-    """Estimate a conversation's pace from its own turns and similar conversations."""
+    """Estimate a conversation's pace from its own turns and similar conversations.
+
+    The pace is None if there are too few similar conversations.
+    """
     sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
     return pace_beside(sizes[0], sizes[1:])
 
@@ -164,7 +168,7 @@ class Forecast:
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     pace : Pace, optional
-        The growth of later turns; default: estimated from the turns seen.
+        The factor by which later turns differ from past turns; default: estimated from the turns seen.
     """
 
     trace: Trace
@@ -182,16 +186,20 @@ class Forecast:
 
     @cached_property
     def contexts(self) -> Ints:
-        """The context size after each turn, one row per continuation."""
+        """The context size after each turn, one row per continuation.
+
+        Each row starts with the past turns and goes on with the drawn turns.
+        """
         counts = self.trace.counts(self.counter, self.framing)
         known = counts[: self.trace.turns[0].start].sum() + np.cumsum(self.sizes)
         ahead = paths(self.sizes, self.turns, int(known[-1]), self.samples, self.seed, self.pace)
         return with_known(known, ahead)
 
     def first_cut(self, budget: Budget, roles: Roles | None = None) -> pd.DataFrame:
-        """Return the turn at which the history first exceeds its limit.
+        """Forecast the turn at which the history first exceeds its limit.
 
-        A replay cuts at that turn. The result is a distribution over the continuations.
+        A replay cuts at that turn. The result has the columns of `first_over`, with the history's limit at the last
+        turn seen.
         """
         if roles is None:
             roles = budget.roles or DEFAULT_ROLES
@@ -216,9 +224,11 @@ class Forecast:
         sums = {name: entered.get(name, none)[edges] for name in demand.sections}
 
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
-            """Return the history's excess in each drawn turn.
+            """Return the excess of the history in each drawn turn.
 
-            A section's demand is its current tokens, plus those of the drawn turns up to this one.
+            The excess is over the history's limit.
+
+            A section's demand is its tokens at the end of the conversation, plus its tokens in the drawn turns so far.
             """
             demands = {}
             for name, column in sums.items():
@@ -261,8 +271,8 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     Returns
     -------
     float64 array, shape (samples, turns), or None
-        Cost in US dollars; None if a price is unknown. Each request reads the previous one from the cache and writes
-        new tokens; answers count as input only.
+        Cost in US dollars; None if a price is unknown. Each request is assumed to read the previous request from the
+        cache and to write its new tokens. Answers are priced as input only.
 
     Examples
     --------

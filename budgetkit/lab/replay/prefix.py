@@ -1,10 +1,11 @@
-"""The prefix that a request shares with the previous one.
+"""The prefix that a request shares with the previous request.
 
 A request has this order: opening system messages, tool schemas, earlier turns, passages, this turn. So each request
-starts like the previous one, up to the first change: a dropped message, a tool result that became a placeholder, a
+starts like the previous request, up to the first change: a dropped message, a tool result that became a placeholder, a
 passage retrieved for one turn only, or a section cut to another length.
 
-An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then user and assistant in turn:
+In this example, the messages have 3, 5, 7, 6, 4 and 5 tokens. The first is the system message; the others come from the
+user and the assistant in turn:
 
     slot        0    1    2    3    4    5
     prunable    no   yes  yes  yes  yes  yes
@@ -12,7 +13,8 @@ An example with messages of 3, 5, 7, 6, 4 and 5 tokens: the system message, then
     earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
     starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
 
-If slot 1 is dropped in request 1, the two requests are equal up to slot 1: 3 tokens, although 8 were sent before.
+A slot is the position of a message. If slot 1 is dropped in request 1, that request equals request 0 only up to slot 1:
+the two requests share 3 tokens, although request 0 has 8.
 """
 
 from __future__ import annotations
@@ -50,12 +52,13 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     trace : Trace
         The conversation.
     by : {"turn", "request", "usage"}
-        Requests to list: the last of each turn, one per answer of the model, or one per billed request.
+        Requests to list: the last request of each turn, one per answer of the model, or one per billed request.
 
     Returns
     -------
     tuple of Turn
-        The requests: `start` is the start of the turn, `sent` the end of the request, `number` the number of the turn.
+        One `Turn` for each request: `start` is the index of the turn's first message, `sent` is the number of messages
+        up to the request, and `number` is the number of the turn.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
-    """Return one request per answer, and one for unanswered last messages."""
+    """Return one request for each answer, and one for unanswered last messages."""
     places = range(turn.start + 1, turn.end)
     answered = [i for i in places if messages[i].role == "assistant"] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
@@ -92,7 +95,10 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Add up the billed output of each request's messages."""
+    """Add up the billed output of each request.
+
+    If `by` is "turn", all answers of the turn count; otherwise, only the answer to the request counts.
+    """
     if by == "turn":
         outputs = [billed[r.start : r.end].sum() for r in requests]
     else:
@@ -101,7 +107,7 @@ def billed_outputs(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
-    """Return the number of lookback positions that each request adds.
+    """Return the number of cache lookback positions that each request adds.
 
     Examples
     --------
@@ -114,10 +120,10 @@ def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
 
 
 def block_positions(messages: Sequence[Message]) -> Ints:
-    """Return the lookback position of each message and of the end.
+    """Return the cache lookback position of each message and of the end.
 
-    Each text and image is one position. A run of calls or of results is also one, whatever its length (Anthropic,
-    Prompt caching, as quoted by others; read 2026-11-23).
+    Each text and each image is one position. Consecutive tool calls count as one position, and so do consecutive tool
+    results (Anthropic, Prompt caching, as quoted by others; read 2026-11-23).
 
     Examples
     --------
@@ -207,18 +213,21 @@ class PrefixLayout:
 
     @cached_property
     def earlier(self) -> Ints:
-        """Number of never-pruned tokens before each message."""
+        """Tokens before each message, without messages that can be pruned."""
         return _sums(np.where(self.prunable, 0, self.tokens))
 
     @cached_property
     def running(self) -> Ints:
-        """Tokens before each message, except those prunable in their own turn."""
+        """Tokens before each message, without messages prunable in their own turn."""
         now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
     def edges(self) -> Ints:
-        """Index of the first message in each request that may have changed."""
+        """Index of the first message that may have changed, for each request.
+
+        The index is -1 for the first request.
+        """
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -246,7 +255,7 @@ def place(
 ) -> PrefixLayout:
     """Lay out a conversation's messages for pruning one section.
 
-    The layout has the first request that can prune each message.
+    The layout has the first request that can prune each message. The messages in `unsent` count 0 tokens.
     """
     # A result belongs to the section of its call, whatever its role.
     if unsent:
@@ -294,9 +303,9 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the index of each request's first message that may have changed.
+    """Return the index of each request's first possibly changed message.
 
-    A message may also change because the budget cuts its section.
+    In addition to the changes in the layout, a message may change because the budget cuts its section.
     """
     limits = placed.edges.copy()
     for section, column in columns.items():
@@ -315,9 +324,9 @@ def equal_prefix(
 ) -> Ints:
     """Return the longest prefix shared with the previous request, in tokens.
 
-    `limits` are the first messages that may have changed whatever the policy does, `equal_to` the slots up to which the
-    pruned history is equal, `pruned` the tokens of the history before these slots, and `sent` the sizes of the
-    requests.
+    For each request, `limits` has the first message that may have changed under any policy, `equal_to` has the position
+    up to which the pruned history is unchanged, `pruned` has the tokens of the history before that position, and `sent`
+    has the size of the request.
     """
     starts = placed.starts
     running = placed.running
@@ -340,7 +349,7 @@ def equal_prefix(
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
-    """Add the results of pruned calls to the pruned messages."""
+    """Assign the results of calls in the pruned section to that section."""
     sections_of_calls: dict[object, str] = {}
     placed_items = []
     for item in items:
@@ -368,7 +377,7 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 def _starting(placed: PrefixLayout, section: str) -> Ints:
     """Return the index of a section's first message in each request.
 
-    The first request is left out. The index is -1 if the section opens the prompt.
+    The last request is left out. The index is -1 if an opening message or a tool schema belongs to the section.
     """
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]

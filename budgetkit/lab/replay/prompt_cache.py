@@ -6,11 +6,11 @@ A provider caches its computation for the start of a request and reuses it if a 
 way. Caches differ in their minimum prefix, their increment, their lifetime and their lookup. There are two kinds of
 lookup:
 
-- *automatic* (OpenAI, Gemini): any prefix, rounded down to an increment;
-- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes up to marks, here after the opening (tool schemas and
-  system messages) and at the end of each request. A prefix cached at the mark of an earlier request is read if the
-  request starts with it and its lifetime has not ended; Anthropic looks back over 20 positions, OpenAI at the newest 80
-  marks.
+- *automatic* (OpenAI, Gemini): any prefix can be read, rounded down to an increment;
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a mark (a breakpoint) can be read. Marks
+  are assumed after the opening (tool schemas and system messages) and at the end of each request. A later request reads
+  such a prefix if it starts with the same tokens and the lifetime of the prefix has not ended. Anthropic looks back
+  over 20 positions, and OpenAI considers the newest 80 marks.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ class PromptCache:
     write, read : float
         Price of writing a token to the cache and of reading one from it, as multiples of the input price.
     lifetime : float, optional
-        Lifetime after the last use, in seconds; None if longer than any pause.
+        Lifetime of a prefix after its last use, in seconds; None if no prefix expires.
     breakpoints : tuple of {"head", "end"}, optional
         Places of the marks; None for a cache that finds the longest prefix automatically.
     lookback : int, optional
-        Number of positions (texts, images, runs of tool calls or of results) that the cache looks back from a mark.
+        Number of positions that the cache looks back from a mark. A text, an image, consecutive tool calls and
+        consecutive tool results are one position each.
     considered : int, optional
         Maximum number of marks considered, newest first.
     source : str
@@ -114,7 +115,7 @@ class PromptCache:
         equal : int64 array, shape (requests,)
             Longest prefix shared with the previous request, in tokens; 0 for the first request.
         pauses : float64 array, shape (requests,), optional
-            Seconds since the previous request; NaN means unknown and counts as a short pause.
+            Seconds since the previous request; an unknown pause is NaN and counts as 0.
         new_blocks : int64 array, shape (requests,), optional
             Positions that each request adds (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
@@ -152,9 +153,10 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest unexpired prefix that ends with an earlier request.
+        """Return the longest earlier request that each request reads from the cache.
 
-        Two requests share at least the shortest of the prefixes that neighbouring requests between them share.
+        The sizes are in tokens. Two requests share at least the shortest of the prefixes that neighbouring requests
+        share, from the earlier request to the later one.
         """
         reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
@@ -209,7 +211,7 @@ def provider_rules(model: str | Model) -> str:
     Returns
     -------
     str
-        Name in `CACHES`; that of the ideal cache if the provider's is unknown.
+        A name in `CACHES`; the name of the ideal cache if the provider's cache is unknown.
 
     Examples
     --------

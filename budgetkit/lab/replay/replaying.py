@@ -1,14 +1,16 @@
-"""replay(): replays of a trace under a budget and a policy.
+"""Replays of a trace under a budget and a policy.
 
-In each request, the budget determines the limit of the history, the policy decides which messages to drop, and the part
-that the previous request shares determines the tokens that the provider's prompt cache may hold. Texts are counted
-once; replaying under another policy counts nothing again.
+In each request, the budget determines the limit of the history, and the policy decides which messages to drop. The
+prefix that two successive requests share determines the tokens that the provider's prompt cache may hold. Texts are
+counted once; a replay under another policy counts nothing again.
 
-A tool call without a result, from an interrupted answer, is in no request: providers reject it, and recorded sessions
-show that programs omit it (see :func:`budgetkit.trace.unpaired`). Its output is still billed.
+A tool call without a result comes from an interrupted answer. No request includes such a call: providers reject it, and
+recorded sessions show that programs omit it (see :func:`budgetkit.trace.unpaired`). The output tokens of the call are
+still billed.
 
-All requests are sized at once, as columns; then one pass applies the policy. An example with a window of 20 tokens and
-one token per letter, for "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb" and "ttttt" (user):
+All requests are sized at once, as columns; then one pass applies the policy. This example has a window of 20 tokens and
+one token per letter. The messages are "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb" and "ttttt"
+(user):
 
     request    demand: system, history, current    others    limit    history after the policy    sent
     1                  3       0        5          8         12        0                           8
@@ -96,18 +98,18 @@ def replay(
     trace : Trace, str, Path or sequence of messages
         The conversation; a string is the name of a shipped trace or a path.
     budget : Budget, str, Path or callable
-        The window and its lines, or a preset or its name.
+        The budget or configuration, the path of its file, a preset, or the name of a preset.
     policy : Policy or str, optional
         The pruning policy, or its name in :data:`budgetkit.pruning.policies.NAMED`, such as "oldest first" or
-        "octopus". Default: the policy of a configuration.
+        "octopus"; default: the policy that a configuration names.
     counter : callable or str, optional
         Function that counts the tokens in a text, or a counter's name; default: the counter of `model`, or o200k_base.
     model : str or Model, optional
-        The model that answers; it determines the window of a preset, the counter and the framing.
+        The model that answers, which determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the window of the model.
     roles : mapping or callable, optional
-        Section of each role, or a function that returns a message's section; default: the budget's own table.
+        Section of each role, or a function that returns a message's section; default: the roles of the budget.
     framing : Framing, optional
         Tokens that a message costs beyond its text; default: the framing of the trace's own model.
     section : str, optional
@@ -115,8 +117,8 @@ def replay(
     by : {"turn", "request", "usage"}
         Requests to replay: one per turn, one per answer of the model, or one per request billed by the provider.
     cache : PromptCache, optional
-        The provider's prompt cache, one of :data:`budgetkit.lab.replay.cost.CACHES` or your own; default: the
-        ideal one, "longest prefix". A price for cached tokens in `prices` takes precedence.
+        The provider's prompt cache, one of :data:`budgetkit.lab.replay.cost.CACHES` or your own; default: the ideal
+        cache, "longest prefix". A price for cached tokens in `prices` takes precedence over the cache's own price.
     prices : Prices or str, optional
         Token prices, or the name of a model with these prices; see :func:`budgetkit.lab.replay.cost.prices`.
     start_on : {"user", "any"}
@@ -125,15 +127,14 @@ def replay(
     Returns
     -------
     Replay
-        The outcome, with a frame of the requests, and a frame of the messages with the requests in which they entered
-        and were dropped.
+        The outcome. Its methods return frames of the requests, the sections and the messages.
 
     Raises
     ------
     LookupError
         If a message belongs to a section that the budget does not declare.
     ValueError
-        If the policy's floor does not fit and its conflict is "raise".
+        If there is no policy, or if the policy's floor does not fit and the floor's `conflict` is "raise".
 
     Examples
     --------
@@ -262,7 +263,7 @@ def replay(
 class TraceDemand:
     """A conversation's demand in each request, independent of budget and policy.
 
-    It is computed once per conversation.
+    The demand is computed once for each conversation.
     """
 
     placed: PrefixLayout
@@ -293,7 +294,7 @@ class TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """The minimum tokens that each section sends, regardless of its grant."""
+        """The fewest tokens that each section can have in each request."""
         tally = self.placed.tally
         past, present = ([*map(_shortened, items)] for items in (tally.past, tally.present))
         shortened = replace(tally, past=past, present=present, retrieved={})
@@ -302,9 +303,9 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each message's unit, by kind of unit.
+        """The first message of each message's pruning unit, by kind of unit.
 
-        The key is True for turns and False for calls.
+        The units under the key True are turns, and the units under False are tool calls with their results.
         """
         return {
             by_turn: _units(self.placed.tally, self.turns, by_turn) for by_turn in (False, True)
@@ -312,7 +313,7 @@ class TraceDemand:
 
 
 def _shortened(item: Item) -> Item:
-    """Return a message shortened as far as possible."""
+    """Return an item with the fewest tokens that cuts can leave."""
     least = least_tokens(item.payload, item.tokens)
     return item if least == item.tokens else replace(item, tokens=least)
 
@@ -330,7 +331,7 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
 def demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> TraceDemand:
-    """Return the demand of each request, cached for each conversation."""
+    """Return the demand of each request, and cache it with the trace."""
 
     def counted() -> TraceDemand:
         requests = requests_of(trace, by)
@@ -393,7 +394,10 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
-    """Return the first message of each message's unit."""
+    """Return the first message of each message's pruning unit.
+
+    A tool call and its results are one unit. If `by_turn` is True, a turn is one unit too.
+    """
     # Messages that share a call or a turn form groups, each led by its first message (union and find): of four
     # messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}

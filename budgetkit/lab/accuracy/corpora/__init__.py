@@ -1,6 +1,6 @@
 """Texts by class and language: shipped, generated and your own.
 
-Every document has a class, a language and a source. Nothing is downloaded. Unreadable files are reported and cause no
+Every document has a class, a language and a source. Nothing is downloaded. An unreadable file is reported and causes no
 error.
 """
 

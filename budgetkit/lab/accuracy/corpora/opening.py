@@ -57,15 +57,15 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     Parameters
     ----------
     texts : Corpus, str, Path, DataFrame or iterable
-        A corpus; the name of shipped texts; the path of a folder, a file or a glob; a frame with a column "text" (or
-        "content", "message", ..., or else the column with the longest texts) and optional columns "class", "language",
-        "source" and "document"; or texts, documents, messages and passages.
+        A corpus, the name of shipped texts, the path of a folder or file, a glob, a frame, or several texts, documents,
+        messages or passages. The texts of a frame are in its column "text" ("content", "message", ..., or else the
+        column with the longest texts); the columns "class", "language", "source" and "document" are optional.
 
     Returns
     -------
     Corpus
-        A corpus with one document per text. An unknown class or language is "text"; a document without a known source
-        counts as a separate source.
+        A corpus with one document for each text. An unknown class or language becomes "text". A document without a
+        known source counts as a separate source.
 
     Raises
     ------

@@ -136,9 +136,9 @@ class Corpus:
         Parameters
         ----------
         shortest, longest : int
-            Length of a piece, in characters; pieces shorter than `shortest` are dropped.
+            Limits of a piece's length, in characters. Pieces shorter than `shortest` are dropped.
         most : int
-            Maximum number of pieces per document, spread over the document.
+            Maximum number of pieces per document. The pieces are spread over the document.
         seed : int
             Seed of the lengths.
 
@@ -230,6 +230,8 @@ def folder(
 ) -> Corpus:
     r"""Read the files of a folder, one document each.
 
+    Hidden files and empty files are left out, and so are files in hidden folders.
+
     Parameters
     ----------
     path : str or Path
@@ -237,14 +239,15 @@ def folder(
     pattern : str
         Glob pattern of the files.
     kind, language : str
-        Class and language of all files; default: derived from each file's suffix, and for CJK from the text itself.
+        Class and language of all files; default: derived from the suffix of each file, or from the content of a CJK
+        text.
     most : int
         Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        A corpus in the order of the file names; binary, badly encoded and huge files are listed as problems.
+        A corpus in the order of the file names. Binary, badly encoded and oversized files are listed as problems.
 
     Raises
     ------
@@ -285,7 +288,10 @@ def files(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    """Read files, one document each."""
+    """Read files, one document each.
+
+    Empty files are left out.
+    """
     read: list[Document | Problem] = []
     for path in paths:
         text = file_text(path, most)
@@ -322,14 +328,15 @@ def rows(
     column : str
         Key or column of the text.
     kind, language : str
-        Class and language of the texts. If `language` is empty, a column "lang" or "language" gives that of each text.
+        Class and language of the texts. If `language` is empty, a column "lang" or "language" gives the language of
+        each text.
     most : int
         Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        A corpus. Rows without that column, and lines that are not JSON, are listed as problems.
+        A corpus. Rows without text in that column, and lines that are not JSON, are listed as problems.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The mini-corpus written for this project, and generated odd text.
 
-Both are small and the same on every machine. A file of ``data/corpora/`` contains one class; a line ``=== language
-title`` begins a document.
+Both corpora are small and the same on every machine. Each file in ``data/corpora/`` contains the documents of one
+class, and each document begins with a line ``=== language title``.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def shipped() -> Corpus:
 
 
 def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
-    """Generate odd text: base64, identifiers, numbers, emoji, white space, runs.
+    """Generate odd text, such as base64, identifiers, numbers, emoji and repetitions.
 
     Parameters
     ----------

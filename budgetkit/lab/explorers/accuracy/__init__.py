@@ -1,4 +1,4 @@
-"""The accuracy explorer: a cheap count's error and its cost to a budget."""
+"""The accuracy explorer: a cheap count's error, and the buffer against it."""
 
 from budgetkit.lab.explorers.accuracy.explorer import AccuracyExplorer
 

@@ -1,4 +1,4 @@
-"""The page of the accuracy explorer: its key figures and its charts."""
+"""Key figures and charts of the accuracy explorer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIGURES = ("strip", "rooms", "buffers", "speeds", "tax")
 
 
 def scene(stage: AccuracyStage) -> Data:
-    """Return the state of the page: source, key figures and figures."""
+    """Return the state of the page: source, key figures and chart names."""
     return {
         "source": source(stage),
         "kpis": [*_errors(stage.results), *_costs(stage.results)],
@@ -34,7 +34,7 @@ def scene(stage: AccuracyStage) -> Data:
 
 
 def short_counter_label(count: Counter) -> str:
-    """Return a counter's short name, marked if it is an estimate.
+    """Return a counter's short name, marked if the counter is an estimate.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def short_counter_label(count: Counter) -> str:
 
 
 def figure_name(name: str, longest: int) -> str:
-    """Return a name short enough for a key figure.
+    """Shorten a name for a key figure.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def speeds(stage: AccuracyStage) -> pd.DataFrame:
 
 
 def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
-    """Return the sentence under a figure, which answers its title."""
+    """Return the sentence under a figure, which answers the figure's question."""
     first = table.iloc[0]
     window = results.budget.window
     match name:

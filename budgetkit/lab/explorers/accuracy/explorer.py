@@ -102,7 +102,10 @@ def controls(stage: AccuracyStage) -> Panel:
 
 
 def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
-    """Return the selectable documents with their labels, worst first."""
+    """Return the selectable documents with their labels, worst first.
+
+    These are the 200 documents with the largest errors, and the chosen document.
+    """
     results = stage.results
     worst = results.errors["error"].abs().nlargest(LISTED).index
     numbers = [*worst, *([] if results.document in worst else [results.document])]
@@ -123,12 +126,15 @@ def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySet
 
 
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
-    """Choose the reference counter, or the model's own if `name` is empty."""
+    """Choose the reference counter, or the model's counter if `name` is empty."""
     return replace(stage.settings, exact=name.strip() or None)
 
 
 def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
-    """Show only documents of these classes, or all if `names` is empty."""
+    """Show only the documents of these classes.
+
+    If `names` is empty, all documents are shown.
+    """
     class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
         raise LookupError(unknown_name("class", strange[0], class_names))
@@ -138,9 +144,9 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
 
 
 def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
-    """Show the documents of one class and language.
+    """Show only the documents of one class and language.
 
-    All documents are shown if `labels` is empty.
+    If `labels` is empty, all documents are shown.
     """
     return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
 
@@ -153,7 +159,8 @@ def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     """Set the mix of texts that fill a window.
 
-    None means texts of one kind, "mixed" texts of all kinds.
+    If `column` is None, each window has texts of one kind. If `column` is "mixed", each window has texts of all kinds.
+    Otherwise, the texts in a window have one value in that column.
     """
     mixes = [mix for mix, _ in MIXES if mix]
     if column is not None and column not in mixes:
@@ -162,7 +169,10 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
 
 
 def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
-    """Choose a document by position, or the worst one for None."""
+    """Choose a document by position.
+
+    If `document` is None, the document with the largest error is chosen.
+    """
     last = len(stage.results.all_errors) - 1
     if document is not None and not 0 <= document <= last:
         raise LookupError(
@@ -197,13 +207,13 @@ def reader(stage: AccuracyStage) -> Data:
 
 
 def heading(stage: AccuracyStage) -> str:
-    """Return a report's title: the two counters and the texts."""
+    """Return the title of a report, with both counters and the texts."""
     results = stage.results
     return f"{results.counter.name} against {short_name(results.exact)} on {stage.settings.corpus}"
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """An explorer of a cheap counter's error and its safe buffer.
+    """An explorer of a cheap counter's error and the buffer against it.
 
     Parameters
     ----------
@@ -214,18 +224,18 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         The texts: "mini-corpus", "odd text" or "mini-corpus and odd text"; the path of a folder, a file or a glob; a
         corpus; a frame with a column of texts; or a list of texts.
     exact : str, Counter or callable, optional
-        The reference counter; default: the best known one for the model.
+        The reference counter; default: the best known counter for the model.
     kind : sequence of str, optional
         Class and language of the texts to show and to compute the buffer for, such as ("prose", "German"). Default: the
-        kind of more than half of the texts; () for all kinds, with the buffer of the worst one.
+        kind of more than half of the texts. Pass () for all kinds, with the buffer of the worst kind.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
-        The budget affected by the error, or a preset or its name.
+        The budget that the error affects: a preset's name, a budget or a configuration.
     model : str or Model, optional
-        The model; default: that of the configuration, or `DEFAULT_MODEL`.
+        The model; default: the model of the configuration, or `DEFAULT_MODEL`.
     window : int, optional, default 8,192
-        The preset's window, in tokens; None for the model's.
+        The preset's window, in tokens; None for the window of the model.
 
     Raises
     ------
@@ -308,7 +318,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     @property
     def config(self) -> Data:
-        """All settings as plain data, and the budget."""
+        """All settings and the budget, as plain data."""
         now = self.settings
         results = self.stage.results
         every = dict.fromkeys(results.all_errors["class"])

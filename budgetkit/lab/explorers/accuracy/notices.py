@@ -1,4 +1,7 @@
-"""Notices: sentences about the error, the buffer and the texts, and the set-up as text to copy."""
+"""Sentences about the error, the buffer and the texts.
+
+The module also writes the set-up as text to copy.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from budgetkit.state import to_json, to_yaml
 
 
 def counter_label(count: Counter, short: str = "") -> str:
-    """Return a counter's name, marked if it is an estimate.
+    """Return a counter's name, marked if the counter is an estimate.
 
     Examples
     --------
@@ -184,7 +187,7 @@ def source(stage: AccuracyStage) -> str:
 
 
 def texts(stage: AccuracyStage) -> dict[str, str]:
-    """Return the budget with its measured buffer as text, by format."""
+    """Return the budget, with the measured buffer, as text by format."""
     results = stage.results
     heading = f"# {printable(provenance(results))}\n"
     return {
@@ -195,7 +198,7 @@ def texts(stage: AccuracyStage) -> dict[str, str]:
 
 
 def accuracy_program(results: AccuracyResults) -> str:
-    """Return a program that makes the budget."""
+    """Return Python code that makes the budget with the buffer."""
     settings = results.settings.budget_settings
     size = results.buffer.reserve.size
     base = settings.base
@@ -239,7 +242,7 @@ MOST_NAMED = 3  # files that are named among those left out
 
 
 def texts_entry(stage: AccuracyStage) -> Data:
-    """Return the form for opening texts, and facts about opened texts."""
+    """Return the form for opening texts, or facts about opened texts."""
     name = stage.settings.corpus
     if name in KNOWN:
         return {**WELCOME}

@@ -1,6 +1,6 @@
-"""Settings of the accuracy explorer, and their results: errors, buffer, and effect on a budget.
+"""Settings of the accuracy explorer, and the results of these settings.
 
-The library counts once; all else here is arithmetic and runs at every move of a slider.
+The library counts each text once. Everything else here is arithmetic that runs at every move of a slider.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def kind_name(kind: tuple[str, ...]) -> str:
 
 
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind of most documents, or () if there is none.
+    """Return the kind of more than half of the documents.
 
-    The result is also () for texts of a single kind or of an unknown language.
+    The result is () if there is no such kind, if all documents have the same kind, or if the language is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tokens: a document line by line, with coloured tokens and the count of each line.
+"""A document line by line, with coloured tokens and counts.
 
 A token may be part of a character. The character is shown at its first token, with a small mark, ⁺, for each further
 token.
@@ -72,7 +72,10 @@ def _shared(waiting: list[tuple[int, bytes]], text: str) -> list[Token]:
 
 
 def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
-    """Return a document as lines of coloured tokens for the page."""
+    """Return a document as lines of coloured tokens for the page.
+
+    If the reference counter cannot show its tokens, only a note is returned.
+    """
     if isinstance(exact, CalibratedCounter):
         exact = exact.counter  # the counter whose counts the estimate scales
     if not isinstance(exact, ExactCounter):
@@ -114,6 +117,8 @@ def beginning_of(text: str) -> str:
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
     r"""Group tokens into lines, each ending with a line break.
+
+    Each group starts with the numbers of its first and its last line of text.
 
     Examples
     --------

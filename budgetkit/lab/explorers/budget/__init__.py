@@ -1,4 +1,4 @@
-"""The budget explorer: sliders, the split as a bar, and a conversation's cuts."""
+"""The budget explorer: sliders, window bar and cuts of a conversation."""
 
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 

@@ -1,4 +1,4 @@
-"""The page of the budget explorer: key figures, the window as a bar with handles, and figures."""
+"""Key figures, window bar and figures of the budget explorer."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
 
 
 def kpis(results: BudgetResults) -> list[Kpi]:
-    """Return the key figures of the budget, and its first cut."""
+    """Return the key figures of the budget, including its first cut."""
     kind = results.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], results, lambda plan: plan.budget.window, BESIDE[kind])]
     rows.append(_kpi("usable", "usable", results, lambda plan: plan.budget.usable))
@@ -274,7 +274,7 @@ def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
 
 
 def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, str]:
-    """Return a figure, its table, and the sentence that answers its title."""
+    """Return a figure, its table, and the sentence that answers the question."""
     budget = results.plan.budget
     if name == "waterfall":
         table = figures.waterfall.answer(results.plan)

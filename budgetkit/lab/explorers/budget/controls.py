@@ -48,9 +48,9 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
-    """Choose another model, keeping the lines and the window.
+    """Choose another model, keeping the window and all entered sizes.
 
-    If the model does not have that window, its longest window is used.
+    If the model's longest window is shorter than this window, or if `whole` is True, the longest window is used.
     """
     name = name.strip()
     model = found_by(name)  # a retired model, too
@@ -63,7 +63,7 @@ def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSe
 
 
 def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
-    """Choose a preset, keeping the window and locked lines."""
+    """Choose a preset, keeping the window and the locked sizes."""
     if name == OWN and stage.settings.own is not None:
         return stage.settings
     preset(name)
@@ -71,12 +71,15 @@ def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
 
 
 def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Resize the window or a line, or remove a line's cap."""
+    """Resize the window, a reserve or a section.
+
+    A size of None removes the cap of a section.
+    """
     return stage.settings.resize(line, size)
 
 
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
-    """Raise a section to its demand by lowering other, unused caps."""
+    """Raise a section's limit to its demand by lowering unused caps."""
     settings = stage.settings
     plan = stage.results.plan
     budget = plan.budget
@@ -102,9 +105,9 @@ def set_limits(
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
-    """Set the lower and the upper limit of a line's size.
+    """Set the lower and the upper limit of a reserve or section.
 
-    An upper limit of the whole window means no limit.
+    An upper limit of the whole window means no upper limit.
     """
     window = stage.results.plan.budget.window
     amount = stage.settings.amounts.get(line)
@@ -117,7 +120,7 @@ def set_limits(
 
 
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
-    """Lock a line at its current size in tokens, or unlock it."""
+    """Lock a reserve or section at its current size, or unlock it."""
     settings = stage.settings
     budget = stage.results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -148,12 +151,12 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the plan's counter, or the model's own if `name` is empty."""
+    """Choose the plan's counter, or the model's counter if `name` is empty."""
     return replace(stage.settings, counter=name.strip() or None)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Choose the cheap counter, or the default if `name` is empty."""
+    """Choose the cheap counter, or the default counter if `name` is empty."""
     cheap = name.strip() or ROUGH
     stage.library.counter(cheap)
     return replace(stage.settings, cheap=cheap)
@@ -329,7 +332,7 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
 def add_lines(
     panel: Panel, stage: BudgetStage, names: Sequence[str], can_lock: bool = True
 ) -> None:
-    """Add a slider and a box for each of these lines."""
+    """Add a slider and a box for each named reserve or section."""
     settings = stage.settings
     budget = stage.results.plan.budget
     window = budget.window
@@ -411,7 +414,10 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
-    """Add a list of conversations, or a search if there are many."""
+    """Add a list of conversations, or a search if there are many.
+
+    Nothing is added for a single conversation.
+    """
     settings = stage.settings.budget_settings
     now = settings.conversation
     name = str(settings.trace)
@@ -433,6 +439,9 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
 
 def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:
     """Return a function that finds a conversation by number or title.
+
+    If several titles contain the entered text, the current conversation is chosen if its title matches, otherwise the
+    first match.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Yield a block per shown item and per run of hidden items."""
+    """Yield blocks for shown items, and for gaps of hidden items."""
     decisions = plan.decisions
     columns = decisions.columns
 
@@ -90,7 +90,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
-    """Return an item with its outcome and its section's numbers."""
+    """Return an item's block, with its outcome and its section's numbers."""
     before = plan.decisions.columns.items[row].payload
     after = decision.item.payload
     grant = plan[decision.section]
@@ -142,7 +142,7 @@ def requests(stage: BudgetStage) -> Data:
 
 
 def status_with_reasons(stage: BudgetStage) -> Data:
-    """Return the status, with the lost section that each sentence names."""
+    """Return the status, with the cut section that each sentence names."""
     notice = status(stage)
     lost = lost_sections(stage.results.plan)
     asks = []
@@ -178,9 +178,9 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; default: the model's own.
+        The counter, by name or as an object; default: the model's own counter.
     window : int, optional
-        A window in tokens that replaces the model's.
+        A window in tokens that replaces the window of the model.
 
     Raises
     ------
@@ -256,14 +256,14 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         }
 
     def lock(self, line: str, on: bool = True) -> None:
-        """Lock a line at its current size, or unlock it.
+        """Lock a reserve or section at its current size, or unlock it.
 
         Parameters
         ----------
         line : str
             A section or a reserve of the budget.
         on : bool, default True
-            If false, unlock the line.
+            If False, unlock the line.
         """
         self._run_command("lock", line=line, on=on)
 

@@ -1,4 +1,7 @@
-"""Notices: sentences about the fit, losses and sources, and the set-up as text to copy."""
+"""Sentences about a budget's fit, its losses and the counted conversation.
+
+The module also writes the set-up as text to copy.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from budgetkit.trace import Trace, shipped_traces
 
 
 def status(stage: BudgetStage) -> Data:
-    """Say whether everything fits and, if not, how to fix it."""
+    """Return the status: whether everything fits, and fixes if not."""
     results = stage.results
     plan = results.plan
     budget = plan.budget
@@ -76,7 +79,7 @@ def status(stage: BudgetStage) -> Data:
 
 
 def beyond_window(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the window is larger than the model's."""
+    """List a warning if the window is larger than the model's window."""
     longest = longest_window(model, budget.kind)
     if longest is None or budget.window <= longest:
         return []
@@ -87,13 +90,13 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
-    """Return a warning if the output reserve exceeds the longest answer."""
+    """List a warning if the output reserve exceeds the model's longest answer."""
     unused = unused_answers(budget, model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
 
 def missing_window(results: BudgetResults) -> list[str]:
-    """Return a notice if the chosen window is larger than the model's."""
+    """List a notice if the chosen window exceeds the model's window."""
     chosen = results.missing_window
     if chosen is None:
         return []
@@ -137,7 +140,7 @@ def sentence(text: str) -> str:
 
 
 def source(stage: BudgetStage) -> str:
-    """Describe the conversation that is counted, and its counter."""
+    """Describe the counted conversation and the counter."""
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:

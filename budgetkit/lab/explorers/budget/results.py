@@ -1,6 +1,6 @@
 """Results: the budget, the chosen turn's plan, and all turns.
 
-The library counts once; all else here is arithmetic and runs at every move of a slider.
+The library counts each text once. Everything else here is arithmetic that runs at every move of a slider.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T")
 class FileRequests:
     """The requests in a file, for one counter and one role table.
 
-    A conversation is identified by its position in the file, a turn by its number.
+    A conversation is identified by its position in the file, and a turn is identified by its number.
     """
 
     library: Library
@@ -165,7 +165,7 @@ def remembered(cut: Cut) -> Cut:
 
 @dataclass(frozen=True)
 class TwoCounts:
-    """A conversation's turns by the best and by a cheap counter."""
+    """A conversation's turns, counted by the best and by a cheap counter."""
 
     best: RequestBatch
     cheap: RequestBatch
@@ -194,7 +194,7 @@ class BudgetResults:
 
     @property
     def budget_results(self) -> BudgetResults:
-        """The results for the budget, which are all results here."""
+        """The results for the budget, which are these results."""
         return self
 
     @property
@@ -291,14 +291,14 @@ def same_count(one: Counter, other: Counter) -> bool:
 
 
 def is_own(count: Counter, model: Model) -> bool:
-    """Return True if a counter's counts equal the model's own."""
+    """Return True if a counter's counts equal the model's own counts."""
     return (
         count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
     )
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
-    """Return a pinned budget that accepts another budget's demands."""
+    """Make a pinned budget accept the demands of another budget."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
@@ -333,14 +333,14 @@ class UnknownModelError(ValueError):
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return the demands without a conversation: entered or typical sizes."""
+    """Return the entered or typical sizes, for use without a conversation."""
     preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
     typical = preset.demand if preset else {}
     return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Apply a deficit rule to a budget, unless that makes it invalid."""
+    """Apply a deficit rule to a budget, if the result is valid."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

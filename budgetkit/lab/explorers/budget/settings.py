@@ -20,7 +20,7 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 
 
 def with_reserves(budget: Budget, moved: Collection[str]) -> Budget:
-    """Add the default reserves that were moved but are missing."""
+    """Add the usual reserves that were moved but are missing."""
     names = {line.name for line in budget}
     new = [
         reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names
@@ -118,7 +118,7 @@ class BudgetSettings:
 
     @cached_property
     def base(self) -> Budget:
-        """The budget before any line was moved."""
+        """The budget before any reserve or section was moved."""
         if self.own is not None:
             if self.window is None:
                 return self.own
@@ -130,7 +130,7 @@ class BudgetSettings:
 
     @cached_property
     def budget(self) -> Budget:
-        """The budget with its moved and locked lines, and a signed deficit."""
+        """The budget with moved and locked sizes, and a signed deficit."""
         moved = {**self.lines, **self.locks}
         whole = with_reserves(replace(self.base, deficit="signed"), moved)
         return whole.assign(**{line.name: moved[line.name] for line in whole if line.name in moved})
@@ -139,7 +139,7 @@ class BudgetSettings:
     def planned_budget(self) -> Budget:
         """The budget to plan with.
 
-        If it has no roles, undeclared sections use its shared pool.
+        If the budget has no roles and a conversation is open, undeclared sections use the shared pool.
         """
         if self.budget.roles or self.trace is None:
             return self.budget
@@ -173,7 +173,7 @@ class BudgetSettings:
 
     @property
     def budget_settings(self) -> BudgetSettings:
-        """The settings of the budget, which are all settings here."""
+        """The settings of the budget, which are these settings."""
         return self
 
     def with_budget(self, budget_settings: BudgetSettings) -> BudgetSettings:
@@ -204,9 +204,10 @@ class BudgetSettings:
         )
 
     def with_model(self, name: str, model: Model) -> BudgetSettings:
-        """Return the settings for another model, with at most this window.
+        """Return the settings for another model, keeping the window if possible.
 
-        If the longest window of the other model is shorter, that one is used.
+        If the longest window of the other model is shorter than the chosen window, the longest window is used, and
+        `missing_window` keeps the chosen window.
         """
         chosen = self.missing_window or self.window
         if chosen is None and self.own is not None:
@@ -218,9 +219,9 @@ class BudgetSettings:
         return replace(self, model=name, window=window, missing_window=chosen)
 
     def resize(self, line: str, size: Amount | None) -> BudgetSettings:
-        """Return the settings with another size for the window or a line.
+        """Return the settings with one size changed.
 
-        None means no cap.
+        The line is the window, a reserve or a section. A size of None means no cap.
         """
         if not isinstance(size, Share | None):
             size = check_tokens(line, size)
@@ -233,7 +234,7 @@ class BudgetSettings:
         return self.with_amount(line, amount)
 
     def with_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
-        """Return the settings with another amount for one line."""
+        """Return the settings with another amount for a reserve or a section."""
         if line in self.locks:
             locked = self.locks[line]
             size = "without a cap" if locked is None else f"at {locked:,} tokens"
@@ -243,6 +244,8 @@ class BudgetSettings:
 
 def longest_window(model: Model, kind: str = "") -> int | None:
     """Return a model's longest window, or None for an unknown model.
+
+    If `kind` is "shared", the window includes the answer.
 
     Examples
     --------

@@ -73,7 +73,10 @@ class WhyFold(Content):
         return self._offers[str(event["mend"])]
 
     def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
-        """Return a change to offer, after testing it with a new plan."""
+        """Return a change's row, with a button if the change works.
+
+        A change works if a new plan with it no longer has the loss.
+        """
         row = {"text": mend.sentence, "note": "A locked section or reserve prevents this change."}
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting can."}
@@ -132,7 +135,10 @@ def remedies(stage: BudgetStage) -> list[Data]:
 def _moved(
     stage: BudgetStage, change: Callable[..., BudgetSettings], *values: str | int
 ) -> Plan | None:
-    """Return the plan after a change, or None if that is impossible."""
+    """Return the plan after a change, or None if the change fails.
+
+    A change fails if it is not allowed, or if the window is then too small.
+    """
     try:
         after = plan_of(replace(stage, settings=change(stage, *values)))
     except (ValueError, LookupError):
@@ -141,7 +147,7 @@ def _moved(
 
 
 def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
-    """Return a button that makes a change and previews its bar."""
+    """Return a button that makes a change and previews the resulting bar."""
     if rest := sum(grant.cut for grant in after.grants):
         label = f"{label} ({rest:,} still cut)"
     shown = bar(replace(stage, results=replace(stage.results, plan=after)))

@@ -1,4 +1,4 @@
-"""The page of the conversation explorer: key figures, compared rules, and figures."""
+"""Key figures, compared policies and figures of the conversation explorer."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def marked(spec: Data, request: int) -> Data:
 
 
 def _note(name: str, table: pd.DataFrame, results: ConversationResults) -> str:
-    """Return the sentence under a figure, which answers its title."""
+    """Return the sentence under a figure, which answers the figure's question."""
     here = results.named(results.request)
     match name:
         case "timeline":

@@ -48,7 +48,7 @@ def choose_policies(stage: ConversationStage, names: Sequence[str]) -> Conversat
 
 
 def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Show a policy in detail, choosing it if necessary."""
+    """Show a policy in detail, and add it to the compared policies."""
     settings = stage.settings
     return replace(settings, main=name, chosen=tuple(dict.fromkeys([*settings.chosen, name])))
 
@@ -97,7 +97,7 @@ def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
 
 
 def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Choose a prompt cache, or the provider's own if `name` is empty."""
+    """Choose a prompt cache, or the provider's cache if `name` is empty."""
     rules = stage.settings.own_cache if name == OWN else name or None
     return replace(stage.settings, rules=rules)
 
@@ -123,7 +123,10 @@ def type_price(
     of: str,
     price: float | None,
 ) -> ConversationSettings:
-    """Set a price per million tokens, or the listed price for None."""
+    """Set a price in US dollars per million tokens.
+
+    If `price` is None, the listed price is used.
+    """
     if of not in PRICED:
         raise LookupError(unknown_name("price", of, PRICED))
     prices = {**stage.settings.prices}

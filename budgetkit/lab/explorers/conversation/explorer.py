@@ -108,7 +108,7 @@ def _blocks(
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
-    """Yield a block per shown message and per run of hidden messages."""
+    """Yield blocks for shown messages, and for gaps of hidden messages."""
     past = results.shown.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
@@ -146,7 +146,7 @@ def _blocks(
 def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
     """Return a message's outcome, level and reason in the chosen request.
 
-    The reason follows from the size of the history in that request.
+    The reason is taken from the request that dropped or cut the message.
     """
     retention = results.shown.outcome.kept
     if is_absent:
@@ -192,22 +192,23 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     budget : str or Budget, default "working_memory"
         A preset's name, or the initial budget.
     policies : sequence of str, or mapping of str to Policy, optional
-        The initial policies to compare, by name, or your own policies with their names. The first is shown in detail.
+        The initial policies to compare, by name, or your own policies with their names. The first policy is shown in
+        detail.
     model : str, optional
-        The model; it determines the window of a preset, the prompt cache and the prices. Default: the
-        conversation's own model, or `DEFAULT_MODEL`.
+        The model, which determines the window of a preset, the prompt cache and the prices. Default: the conversation's
+        own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the model's. If neither model nor budget is given and the model's window would
-        never be full, a smaller window is used, in which the policies differ; the source line says so.
+        A window in tokens that replaces the window of the model. If neither model nor budget is given and the model's
+        window would never be full, a smaller window is used, so that the policies differ, and the page says so.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; default: the model's own.
+        The counter, by name or as an object; default: the model's own counter.
     by : {"turn", "request"}, optional
         One request per turn, or one per answer of the model. Default: one per answer if the conversation calls tools,
         otherwise one per turn.
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.cost.CACHES`, or your own.
     prices : Prices, str or Model, optional
-        Token prices, or the name of a model to take them from; default: looked up for the model.
+        Token prices, or the name of a model with these prices; default: the prices of `model`.
 
     Raises
     ------
@@ -305,7 +306,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     def ranking(self) -> pd.DataFrame:
         """The ranked policies, with the share of needed messages that each keeps.
 
-        The ranking is that of `budgetkit.deciding.rank_policies`.
+        The table has the columns of `budgetkit.deciding.rank_policies`, and the column evidence with this share.
         """
         return self.stage.results.compared.ranking.copy()
 
@@ -313,7 +314,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     def forecast(self) -> pd.DataFrame:
         """The turns in which simulated continuations pass each limit.
 
-        They are found by :func:`budgetkit.lab.replay.forecast.first_over`.
+        The table has the columns of :func:`budgetkit.lab.replay.forecast.first_over`.
         """
         return self.stage.results.ahead.copy()
 

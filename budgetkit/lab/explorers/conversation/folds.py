@@ -1,4 +1,7 @@
-"""Panels of the conversation explorer: other systems' costs, cache misses, the bill and the check."""
+"""Panels of the conversation explorer.
+
+The panels show other systems' costs, cache misses, the cheapest rules, the bill and the checks.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +43,12 @@ _MOST_ROWS = 200  # of a table in a fold
 
 
 class SystemsFold(Content):
-    """Panel that compares real systems' rules on the shown messages."""
+    """Panel that compares the pruning rules of real systems."""
 
     _followed: int | None = None
 
     def parts(self, stage: ConversationStage) -> list[Data]:
-        """Compare the systems, and follow a message through them."""
+        """Return the parts of the panel: the comparison, and a followed message."""
         compared = stage.results.run.systems(window_of_systems(stage))
         followable = messages_to_follow(compared)
         if self._followed not in followable:
@@ -125,7 +128,7 @@ class ReadsFold(Content):
 
 
 def window_of_systems(stage: ConversationStage) -> int | None:
-    """Return the window for the comparison, or None for the recorded one."""
+    """Return the window for the comparison, or None for the recorded window."""
     # The window that the explorer chose so that policies differ does not count.
     settings = stage.settings
     window = settings.budget_settings.window
@@ -137,7 +140,10 @@ def window_of_systems(stage: ConversationStage) -> int | None:
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
-    """Return the messages that later calls needed, those lost most often first."""
+    """Return up to 30 needed messages, most often lost first.
+
+    A needed message is one that a later message refers to.
+    """
     pairs = compared.setup.pairs
     needed = Counter(pairs["needs"].tolist())
     terms = pairs.drop_duplicates("needs").set_index("needs")["term"]
@@ -158,7 +164,7 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
 
 
 def fates(compared: Comparison, place: int) -> list[Data]:
-    """Return a row for each rule, saying when it removes a message."""
+    """Return a row for each rule, with its treatment of a message."""
     lines = []
     for row in table_rows(compared.table):
         outcome = compared.outcomes.get(row["system"])

@@ -76,7 +76,10 @@ class Replayed:
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """The number of needed messages, and the number of those present."""
+        """The number of needed messages, and the number present.
+
+        A message that the session's own compaction removed no longer counts as needed.
+        """
         _, needs, there = needed_there(self.outcome, self.pairs)
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
@@ -89,7 +92,7 @@ class Replayed:
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The number of the first request with a loss, or None without losses."""
+        """The first request with a loss, or None without losses."""
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
@@ -121,12 +124,12 @@ class Replayed:
 
     @cached_property
     def over(self) -> tuple[int, int]:
-        """The number of requests above the history's limit, with the largest excess."""
+        """The number of requests above the history's limit, and the largest excess."""
         return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
 
     @cached_property
     def too_large(self) -> tuple[int, int]:
-        """The number of requests above the usable window, with the largest excess."""
+        """The number of requests above the usable window, and the largest excess."""
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
@@ -146,7 +149,10 @@ class Compared:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """A table of the policies, cheapest first, with needed messages kept."""
+        """A table of the policies and their totals, cheapest first.
+
+        The column evidence has the share of needed messages that are present.
+        """
         table = rank_policies(self._outcomes)
         shares = {
             name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
@@ -230,9 +236,9 @@ class ReplayRun:
         )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
-        """Estimate this conversation's pace with the others in its file.
+        """Estimate this conversation's pace from other conversations in the file.
 
-        Returns None if the others are too few or do not resemble it.
+        If the other conversations are too few or do not resemble this one, return None.
         """
         # The file holds the others, so that no other trace gets their ids.
         return self._once(
@@ -252,7 +258,7 @@ class ReplayRun:
         )
 
     def drawn(self, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
-        """Return this conversation with simulated continuations, and their spread."""
+        """Return the sizes of simulated continuations, and a table of their spread."""
 
         def draw() -> tuple[Ints, pd.DataFrame]:
             sizes = self.forecast(turns, pace).contexts
@@ -312,16 +318,17 @@ class ReplayRun:
     def _once(self, what: str, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
         """Return a value of the conversation, computed once.
 
-        Its entry holds the trace, so that no other trace gets the same id.
+        The entry in the library holds the trace, so that no other trace gets the same id.
         """
         once = self.library.once_large
         return once((what, id(self.trace), *key), lambda: (self.trace, make()))[1]
 
 
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
-    """Return a model's prices on a day, or today's for None.
+    """Return the listed prices of a model on a day.
 
-    If `hour` is true, they are the prices of a cache that is kept for an hour.
+    If `on` is None, the day is today. If `hour` is True, cache writes have the price of a cache that is kept for an
+    hour.
     """
     return _prices(model, on or datetime.now(UTC).date(), hour=hour)
 

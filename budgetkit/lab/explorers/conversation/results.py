@@ -1,6 +1,7 @@
-"""Settings of the conversation explorer, and their results: the replays of the chosen policies, and the forecast.
+"""Settings of the conversation explorer, and the results of these settings.
 
-The library counts and replays once; stepping through requests uses its cache.
+The results are the replays of the chosen policies, and the forecast. The library counts and replays once; stepping
+through requests uses the cache of the library.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ AT_FIRST = ("oldest first", "down to a mark", "tool results first")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a policy with a slider."""
+    """A policy's parameter that has a slider."""
 
     label: str
     default: int
@@ -174,7 +175,7 @@ class ConversationSettings:
 
     @property
     def _without_chosen_window(self) -> BudgetSettings:
-        """The budget's settings, with the model's window instead of a chosen one."""
+        """The budget's settings, without the window that the explorer chose."""
         if self.budget_settings.window == self.chosen_window:
             return replace(self.budget_settings, window=None)
         return self.budget_settings
@@ -192,7 +193,7 @@ OWN = "given in code"
 
 
 def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the cache's name, the cache, and a note about it.
+    """Return the name of the prompt cache, the cache, and a note.
 
     The note is empty unless no cache is known for the model.
     """
@@ -262,7 +263,7 @@ class ConversationResults:
         return self.shown.outcome.placed.requests[request - 1].number
 
     def named(self, request: int) -> str:
-        """Return a request's name on the page, such as its turn."""
+        """Return a request's name on the page, such as "turn 3"."""
         if self.run.by == "turn":
             return f"turn {request:,}"
         return f"request {request:,} (turn {self.turn_of(request):,})"
@@ -274,15 +275,15 @@ class ConversationResults:
 
     @cached_property
     def pace(self) -> Pace | None:
-        """The conversation's pace, estimated with the others in its file.
+        """The conversation's pace, estimated from other conversations in the file.
 
-        It is None if the others are too few or do not resemble it.
+        The pace is None if the other conversations are too few or do not resemble this one.
         """
         return self.run.pace([other for other in self.conversations if other is not self.trace])
 
     @cached_property
     def drawn(self) -> tuple[Ints, pd.DataFrame]:
-        """The conversation with simulated continuations, and their spread."""
+        """The sizes of simulated continuations, and a table of their spread."""
         return self.run.drawn(self.horizon, self.pace)
 
     @cached_property
@@ -292,7 +293,7 @@ class ConversationResults:
 
     @property
     def timed(self) -> bool:
-        """True if pauses are known or do not affect the cache."""
+        """True if any pause is known, or no pause affects the cache."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
@@ -354,9 +355,10 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
 
 
 def telling_window(base: BudgetSettings, library: Library) -> int | None:
-    """Return the largest usual window that forces a loss.
+    """Return the largest usual window that is too small for a conversation.
 
-    Returns None if the model's own window is full anyway, or if nothing can be counted.
+    The window has at most 60 % of the conversation's tokens. If the model's own window is full anyway, if no usual
+    window is so small, or if nothing can be counted, return None.
     """
     trace = library.conversations(str(base.trace))[0]
     model = resolve(base.model)
