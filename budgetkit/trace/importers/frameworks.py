@@ -16,9 +16,9 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import as_text, content_of, is_item, objects_in
+from budgetkit.requests.reading.parts import as_list, as_text, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import ITEMS, notes_of
+from budgetkit.trace.importers import ITEMS, UNREAD, count_damaged, notes_of
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
@@ -33,7 +33,8 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
     messages: list[Data] = []
     instructions: dict[str, None] = {}
     model: Any = None
-    for raw in objects_in(value.get("lines") or value.get("messages")):
+    records = as_list(value.get("lines") or value.get("messages"))
+    for raw in objects_in(records):
         parts = objects_in(raw.get("parts"))
         if raw.get("kind") == "response":
             model = raw.get("model_name") or model
@@ -55,7 +56,8 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
             )
 
     later = "Not counted: {} later version{} of the instructions."
-    notes = notes_of({later: len(instructions) - 1}) if instructions else []
+    unread = count_damaged(records, "pydantic-ai")
+    notes = notes_of({later: max(0, len(instructions) - 1), UNREAD: unread})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
@@ -93,7 +95,8 @@ def agents_traces_documents(value: Raw) -> list[Data]:
     >>> agents_traces_documents({"lines": [{"object": "trace.span", "span_data": data}]})[0]["messages"][0]["content"]
     'Hello world'
     """
-    records = objects_in(value_at(value, "lines|data|spans"))
+    listed = as_list(value_at(value, "lines|data|spans"))
+    records = objects_in(listed)
     names = {
         record.get("id"): record.get("workflow_name")
         for record in records
@@ -130,7 +133,10 @@ def agents_traces_documents(value: Raw) -> list[Data]:
         )
 
     notes = notes_of(
-        {"Not counted: {} answer{} that OpenAI stores, with only an id here.": ids_alone}
+        {
+            "Not counted: {} answer{} that OpenAI stores, with only an id here.": ids_alone,
+            UNREAD: count_damaged(listed, "openai-agents"),
+        }
     )
     return [
         {"messages": run.messages}
