@@ -180,12 +180,15 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
 _DEEPEST = 12
 
 
-def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
-    """Return the messages of an answer, and its reported usage.
+def answered(answer: Any, sent: list[Any], row: Format, notes: list[str]) -> tuple[list[Any], Any]:
+    """Return the messages of an answer and its reported usage, adding notes.
 
-    Messages of the request that a log repeats in the answer are removed.
+    If a request asked for several answers, only the first one is read. Messages of the request
+    that a log repeats in the answer are removed.
     """
-    answer = assembled(_unless_text(answer))
+    others: set[int] = set()
+    answer = assembled(_unless_text(answer), others)
+    notes += notes_of({"Not counted: {} other answer{} to the same request.": len(others)})
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = None
     if isinstance(answer, Mapping):  # Ollama's counts are in the answer itself
@@ -292,17 +295,41 @@ def model_of(answer: Any, model: Any) -> Any:
     return named if isinstance(named, str) else model
 
 
-def assembled(answer: Any) -> Any:
+def _first_choice(answer: Raw, others: set[int], is_event: bool = False) -> Raw:
+    """Keep only the first of several alternative answers.
+
+    The indices of the other answers are added to a set.
+
+    >>> _first_choice({"choices": [{"text": "Hello"}, {"text": "Hi"}]}, set())
+    {'choices': [{'text': 'Hello'}]}
+    """
+    for name in ("choices", "candidates"):
+        choices = {}
+        for place, choice in enumerate(as_list(answer.get(name))):
+            index = value_at(choice, "index")
+            choices.setdefault(index if type(index) is int else place, choice)
+        first = 0 if is_event else min(choices, default=0)
+        others.update(choices.keys() - {first})
+        if choices:
+            answer = {**answer, name: [choices[first]] if first in choices else []}
+    # LangChain has a list of answers for each prompt.
+    others.update(range(1, len(as_list(value_at(answer, "generations.0")))))
+    return answer
+
+
+def assembled(answer: Any, others: set[int]) -> Any:
     r"""Join streamed events into an answer, leaving any other value unchanged.
 
     >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
-    >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
+    >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}], set())
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
         lines = (line for line in answer.splitlines() if line.startswith("data:"))
         answer = [unpacked(line[5:].strip()) for line in lines]
-    events = objects_in(answer)
+    if isinstance(answer, Mapping):
+        answer = _first_choice(answer, others)
+    events = [_first_choice(event, others, is_event=True) for event in objects_in(answer)]
     for last in events[-1:]:
         if last.get("type") == "response.completed" and value_at(events, "*.response.output"):
             return last["response"]
