@@ -1,13 +1,14 @@
 """Records that lose or double a message or a request in silence, in formats that real programs write."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from budgetkit.requests.reading.usage import usage_of
-from budgetkit.trace import load_trace
+from budgetkit.trace import load_trace, load_traces
 
 FORMATS = Path(__file__).parents[1] / "formats"
 
@@ -183,3 +184,37 @@ def test_a_single_answer_with_a_higher_index_is_read() -> None:
     trace = load_trace({**_ANSWER, "choices": _ANSWER["choices"][1:]})
     assert [message.text for message in trace.messages] == ["Rain."]
     assert trace.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "failed"),
+    [
+        ("openai-batch-output.jsonl", {"id": "b2", "response": None, "error": {"code": "expired"}}),
+        ("openai-batch-output.jsonl", {"id": "b2", "response": None, "error": None}),
+        ("openai-batch-output.jsonl", {"id": "b2", "response": {"status_code": 500}}),
+        ("anthropic-batch-output.jsonl", {"result": {"type": "errored", "error": {}}}),
+        ("anthropic-batch-output.jsonl", {"result": {"type": "expired"}}),
+        ("gemini-batch.jsonl", {"key": "k2", "error": {"code": 13}}),
+    ],
+)
+def test_a_failed_request_of_a_batch_is_named_and_the_others_are_read(
+    name: str, failed: dict[str, Any], tmp_path: Path
+) -> None:
+    lines = (FORMATS / name).read_text().splitlines()
+    failed_line = json.dumps({"custom_id": "r2"} | failed)
+    (tmp_path / name).write_text("\n".join([lines[0], failed_line, lines[0]]))
+    place = f"Left out 1 line of {name} without a conversation: {name}, line 2."
+    with pytest.warns(UserWarning, match=re.escape(place)):
+        traces = load_traces(tmp_path / name)
+    assert len(traces) == 2
+    (tmp_path / name).write_text(failed_line)
+    with pytest.raises(ValueError, match="line 1: no messages"):
+        load_traces(tmp_path / name)
+
+
+def test_a_misspelt_request_of_a_batch_is_still_refused(tmp_path: Path) -> None:
+    lines = (FORMATS / "openai-batch.jsonl").read_text().splitlines()
+    wrong = json.dumps({"custom_id": "r2", "method": "POST", "url": "/v1", "bdoy": {}})
+    (tmp_path / "batch.jsonl").write_text(f"{lines[0]}\n{wrong}\n")
+    with pytest.raises(ValueError, match="line 2"):
+        load_traces(tmp_path / "batch.jsonl")
