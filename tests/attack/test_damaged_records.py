@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import budgetkit as bk
 from budgetkit.trace import Trace, load_trace
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -152,3 +153,20 @@ def test_a_message_that_goose_hides_from_its_agent_is_not_counted(
         "2 records" if name.endswith("l") else "1 record"
     )  # the header of a file of lines as well
     assert f"Left out {left_out} that the model does not receive." in trace.warnings
+
+
+def test_the_list_of_sessions_counts_the_warnings_of_each(tmp_path: Path) -> None:
+    lines = (FORMATS / "claude-code.jsonl").read_text()
+    broken = json.dumps({"type": "user", "sessionId": "s1", "uuid": "x", "message": None})
+    names = {"whole": lines, "damaged": f"{lines}{broken}\n"}
+    for name, text in names.items():
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    table = bk.sessions(tmp_path, billed=True)
+    warnings = {Path(row.path).stem: row.warnings for row in table.itertuples()}
+    assert warnings["damaged"] == warnings["whole"] + 1
+    session = bk.Session(tmp_path / "whole.jsonl")
+    notes = [*session.trace.warnings, session.unpriced, session.price_gap]
+    assert warnings["whole"] == sum(map(bool, notes)) + sum(
+        sum(map(bool, [*agent.trace.warnings, agent.unpriced, agent.price_gap]))
+        for agent in session.agents
+    )
