@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget, brief, quoted
@@ -26,7 +28,7 @@ from budgetkit.plan.fitting import Cut
 from budgetkit.plan.items import Items
 from budgetkit.presets import PRESETS
 from budgetkit.requests import Framing, framing_for
-from budgetkit.trace import Trace
+from budgetkit.trace import DEFAULT_ROLES, Trace
 from budgetkit.truncation import cutter
 
 #: Maximum number of turns, and of items in all turns, to plan item by item on every move. If there are more, sections
@@ -111,14 +113,38 @@ class FileRequests:
 
         def count() -> pd.DataFrame:
             many = len(self.traces)
-            frames = {}
-            for conversation in range(many):
+            roles = self.roles or DEFAULT_ROLES
+            parts = []
+            passages = []
+            for conversation, trace in enumerate(self.traces):
                 self.library.report(
                     f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
                     conversation / many,
                 )
-                frames[conversation] = self.demand(conversation)
-            return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
+                # The items of so many conversations would fill the memory; a copy keeps them only here.
+                copied = trace if many <= MOST_TURNS else replace(trace)
+                tally = copied.tally(self.counter, roles, self.framing)
+                parts.append(tally.columns(trace.turns, [*roles.values()]))
+                passages.append(tally.passages(trace.turns))
+            lengths = [len(trace.turns) for trace in self.traces]
+            turns = np.concatenate([np.arange(1, length + 1) for length in lengths])
+            frame = pd.DataFrame(
+                {
+                    name: np.concatenate(
+                        [
+                            part.get(name, np.zeros(length, "int64"))
+                            for part, length in zip(parts, lengths, strict=True)
+                        ]
+                    )
+                    for name in dict.fromkeys(chain.from_iterable(parts))
+                },
+                index=pd.MultiIndex.from_arrays(
+                    [np.repeat(np.arange(many), lengths), turns], names=["conversation", "turn"]
+                ),
+            )
+            if all(of_one == passages[0] for of_one in passages):
+                frame.attrs |= {"passages": passages[0], "roles": dict(roles)}
+            return frame
 
         return self._once(("demands",), count)
 
