@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import chain
 from typing import TypeVar
 
-import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget, brief, quoted
@@ -114,8 +112,7 @@ class FileRequests:
         def count() -> pd.DataFrame:
             many = len(self.traces)
             roles = self.roles or DEFAULT_ROLES
-            parts = []
-            passages = []
+            rows = {}
             for conversation, trace in enumerate(self.traces):
                 self.library.report(
                     f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
@@ -124,26 +121,12 @@ class FileRequests:
                 # The items of so many conversations would fill the memory; a copy keeps them only here.
                 copied = trace if many <= MOST_TURNS else replace(trace)
                 tally = copied.tally(self.counter, roles, self.framing)
-                parts.append(tally.columns(trace.turns, [*roles.values()]))
-                passages.append(tally.passages(trace.turns))
-            lengths = [len(trace.turns) for trace in self.traces]
-            turns = np.concatenate([np.arange(1, length + 1) for length in lengths])
-            frame = pd.DataFrame(
-                {
-                    name: np.concatenate(
-                        [
-                            part.get(name, np.zeros(length, "int64"))
-                            for part, length in zip(parts, lengths, strict=True)
-                        ]
-                    )
-                    for name in dict.fromkeys(chain.from_iterable(parts))
-                },
-                index=pd.MultiIndex.from_arrays(
-                    [np.repeat(np.arange(many), lengths), turns], names=["conversation", "turn"]
-                ),
-            )
-            if all(of_one == passages[0] for of_one in passages):
-                frame.attrs |= {"passages": passages[0], "roles": dict(roles)}
+                columns = tally.columns(trace.turns, [*roles.values()])
+                for turn, tokens in enumerate(zip(*columns.values(), strict=True), start=1):
+                    rows[conversation, turn] = dict(zip(columns, tokens, strict=True))
+            frame = pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows))
+            frame = frame.rename_axis(["conversation", "turn"]).fillna(0).astype("int64")
+            frame.attrs["roles"] = dict(roles)
             return frame
 
         return self._once(("demands",), count)
