@@ -162,7 +162,8 @@ def test_the_list_of_sessions_counts_the_warnings_of_each(tmp_path: Path) -> Non
     for name, text in names.items():
         (tmp_path / f"{name}.jsonl").write_text(text)
     table = bk.sessions(tmp_path, billed=True)
-    warnings = {Path(row.path).stem: row.warnings for row in table.itertuples()}
+    rows = table.to_dict("records")
+    warnings = {Path(row["path"]).stem: row["warnings"] for row in rows}
     assert warnings["damaged"] == warnings["whole"] + 1
     session = bk.Session(tmp_path / "whole.jsonl")
     notes = [*session.trace.warnings, session.unpriced, session.price_gap]

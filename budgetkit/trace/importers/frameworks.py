@@ -304,7 +304,7 @@ def _first_choice(answer: Raw, others: set[int], is_event: bool = False) -> Raw:
     {'choices': [{'text': 'Hello'}]}
     """
     for name in ("choices", "candidates"):
-        choices = {}
+        choices: dict[int, Any] = {}
         for place, choice in enumerate(as_list(answer.get(name))):
             index = value_at(choice, "index")
             choices.setdefault(index if type(index) is int else place, choice)
