@@ -89,6 +89,8 @@ class Loader:
         files = _files_in(source)
         places = count()
         refused: dict[str, str] = {}  # files of other kinds, in a folder or an archive
+        failed: list[str] = []
+        nothing = f"{_name(source)}: no messages. Pass at least one message with a role."
         if files:
             for path in files:
                 try:
@@ -109,11 +111,10 @@ class Loader:
                     for line, value in self.conversations(numbered, name):
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
-                            refused.setdefault(
-                                "",
-                                f"{where}: no messages ({format_label(str(value['format']))}). "
-                                "Pass at least one message with a role.",
-                            )
+                            label = format_label(str(value["format"]))
+                            nothing = f"{where}: no messages ({label}). Pass at least one message with a role."
+                            # An export may have empty chats, but a request of a batch has failed.
+                            failed += [where] * ("batch" in label)
                             continue
                         place = next(places)
                         yield stem if place == 0 else f"{stem}-{place + 1}", value, where
@@ -124,14 +125,14 @@ class Loader:
                         raise
                     refused[name] = str(error)
             if next(places) == 0:
-                empty = f"{_name(source)}: no messages. Pass at least one message with a role."
-                raise ValueError(next(iter(refused.values()), empty))
-        refused.pop("", None)
-        if refused:
-            examples = quoted(refused, 3, one_line)
-            warn_caller(
-                f"Left out {many(len(refused), 'file')} of {_name(source)} without a conversation: {examples}."
-            )
+                raise ValueError(next(iter(refused.values()), nothing))
+        for left_out, noun in ((refused, "file"), (failed, "line")):
+            if left_out:
+                examples = quoted(left_out, 3, one_line)
+                number = many(len(left_out), noun)
+                warn_caller(
+                    f"Left out {number} of {_name(source)} without a conversation: {examples}."
+                )
 
     def _parts(self, source: Source) -> Iterator[Part]:
         """Yield the parts of a source.

@@ -252,6 +252,11 @@ class Tally:
         return [*past[:head], *self.schemas, *past[head:], *self._passages_of(turn), *present]
 
     def demand(self, turns: Sequence[Turn], sections: Sequence[str]) -> pd.DataFrame:
+        """Return :meth:`columns` as a frame with the index ``turn``."""
+        index = pd.RangeIndex(1, len(turns) + 1, name="turn")
+        return pd.DataFrame(self.columns(turns, sections), index=index)
+
+    def columns(self, turns: Sequence[Turn], sections: Sequence[str]) -> dict[str, Ints]:
         """Return each turn's demand of every section.
 
         Parameters
@@ -263,8 +268,8 @@ class Tally:
 
         Returns
         -------
-        pandas.DataFrame
-            One row per turn (index ``turn``) and one int64 column per section, in tokens.
+        dict
+            The tokens of each turn, by section; int64 arrays.
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])
@@ -296,7 +301,7 @@ class Tally:
         for row, turn in enumerate(turns):
             if (carrier := self._carrier(turn)) is not None:
                 table[carrier.section][row] += self.priming
-        return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
+        return table
 
     def _carrier(self, turn: Turn) -> Item | None:
         """Return the item that includes the priming, or None without messages."""

@@ -1,13 +1,14 @@
 """Records that lose or double a message or a request in silence, in formats that real programs write."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from budgetkit.requests.reading.usage import usage_of
-from budgetkit.trace import load_trace
+from budgetkit.trace import load_trace, load_traces
 
 FORMATS = Path(__file__).parents[1] / "formats"
 
@@ -44,6 +45,29 @@ def test_a_regenerated_answer_is_counted_once_in_chat_ui() -> None:
     trace = load_trace(chat)
     assert [message.text for message in trace.messages] == ["Be brief.", "How is Oslo?", "Sun."]
     assert trace.warnings == ("Not counted: 1 message on abandoned branches.",)
+
+
+def test_a_regenerated_answer_is_counted_once_where_only_children_are_named() -> None:
+    chat = _record("chat-ui.json")
+    chat["messages"].append({**chat["messages"][-1], "id": "m3", "content": "Sun."})
+    chat["messages"][1]["children"].append("m3")
+    exported = _record("chatgpt.json")[0]
+    whole = load_trace(exported)
+    leaf = exported["current_node"]
+    node = exported["mapping"][leaf]
+    again = {"message": {**node["message"], "content": {"content_type": "text", "parts": ["Sun."]}}}
+    exported["mapping"][node["parent"]]["children"] = [leaf, "again"]
+    exported["mapping"]["again"] = again
+    exported["current_node"] = "again"
+    for at in exported["mapping"].values():
+        at.pop("parent", None)
+    for document, texts in (
+        (chat, ["Be brief.", "How is Oslo?", "Sun."]),
+        (exported, [message.text for message in whole.messages[:-1]] + ["Sun."]),
+    ):
+        trace = load_trace(document)
+        assert [message.text for message in trace.messages] == texts
+        assert any("on abandoned branches" in note for note in trace.warnings)
 
 
 def test_a_regenerated_answer_is_counted_once_in_grok() -> None:
@@ -101,3 +125,96 @@ def test_usage_in_characters_is_named() -> None:
     assert any("unit (not tokens)" in warning for warning in load_trace(record).warnings)
     observation["usage"]["unit"] = "TOKENS"
     assert not any("unit" in warning for warning in load_trace(record).warnings)
+
+
+_REQUEST: dict[str, Any] = {
+    "model": "gpt-4o",
+    "n": 2,
+    "messages": [{"role": "user", "content": "How is Oslo?"}],
+}
+_ANSWER: dict[str, Any] = {
+    "model": "gpt-4o",
+    "choices": [
+        {"index": at, "message": {"role": "assistant", "content": text}}
+        for at, text in enumerate(["Sun.", "Rain."])
+    ],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14},
+}
+_STREAM = [
+    {"choices": [{"index": at, "delta": {"content": text}}]}
+    for at, text in [(0, "Su"), (1, "Ra"), (0, "n."), (1, "in.")]
+]
+_CANDIDATES = {
+    "candidates": [
+        {"content": {"role": "model", "parts": [{"text": text}]}} for text in ("Sun.", "Rain.")
+    ]
+}
+_GENERATIONS = [
+    [{"text": text, "message": _ANSWER["choices"][0]["message"]} for text in ("Sun.", "Rain.")]
+]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        _ANSWER,
+        {**_REQUEST, **_ANSWER},
+        {"request": _REQUEST, "response": _ANSWER},
+        {"request": _REQUEST, "response": _STREAM},
+        {"custom_id": "a", "response": {"status_code": 200, "body": _ANSWER}},
+        {"call_type": "completion", "messages": _REQUEST["messages"], "response": _ANSWER},
+        {"request": _REQUEST, "response": {"choices": [{"text": "Sun."}, {"text": "Rain."}]}},
+        {"request": {"contents": [{"parts": [{"text": "Hi"}]}]}, "response": _CANDIDATES},
+        _CANDIDATES,
+        {"run_type": "llm", "inputs": _REQUEST, "outputs": {"generations": _GENERATIONS}},
+    ],
+    ids=[
+        *("body", "beside", "recorded", "stream", "batch", "log", "completion", "gemini"),
+        *("candidates", "langsmith"),
+    ],
+)
+def test_other_answers_to_one_request_are_named(record: Any) -> None:
+    trace = load_trace(record)
+    answers = [message.text for message in trace.messages if message.role == "assistant"]
+    assert answers == ["Sun."]
+    assert "Not counted: 1 other answer to the same request." in trace.warnings
+
+
+def test_a_single_answer_with_a_higher_index_is_read() -> None:
+    trace = load_trace({**_ANSWER, "choices": _ANSWER["choices"][1:]})
+    assert [message.text for message in trace.messages] == ["Rain."]
+    assert trace.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "failed"),
+    [
+        ("openai-batch-output.jsonl", {"id": "b2", "response": None, "error": {"code": "expired"}}),
+        ("openai-batch-output.jsonl", {"id": "b2", "response": None, "error": None}),
+        ("openai-batch-output.jsonl", {"id": "b2", "response": {"status_code": 500}}),
+        ("anthropic-batch-output.jsonl", {"result": {"type": "errored", "error": {}}}),
+        ("anthropic-batch-output.jsonl", {"result": {"type": "expired"}}),
+        ("gemini-batch.jsonl", {"key": "k2", "error": {"code": 13}}),
+    ],
+)
+def test_a_failed_request_of_a_batch_is_named_and_the_others_are_read(
+    name: str, failed: dict[str, Any], tmp_path: Path
+) -> None:
+    lines = (FORMATS / name).read_text().splitlines()
+    failed_line = json.dumps({"custom_id": "r2"} | failed)
+    (tmp_path / name).write_text("\n".join([lines[0], failed_line, lines[0]]))
+    place = f"Left out 1 line of {name} without a conversation: {name}, line 2."
+    with pytest.warns(UserWarning, match=re.escape(place)):
+        traces = load_traces(tmp_path / name)
+    assert len(traces) == 2
+    (tmp_path / name).write_text(failed_line)
+    with pytest.raises(ValueError, match="line 1: no messages"):
+        load_traces(tmp_path / name)
+
+
+def test_a_misspelt_request_of_a_batch_is_still_refused(tmp_path: Path) -> None:
+    lines = (FORMATS / "openai-batch.jsonl").read_text().splitlines()
+    wrong = json.dumps({"custom_id": "r2", "method": "POST", "url": "/v1", "bdoy": {}})
+    (tmp_path / "batch.jsonl").write_text(f"{lines[0]}\n{wrong}\n")
+    with pytest.raises(ValueError, match="line 2"):
+        load_traces(tmp_path / "batch.jsonl")

@@ -374,7 +374,7 @@ def test_what_a_session_lacks_never_refuses_it() -> None:
     (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
     assert (len(trace.messages), trace.warnings) == (
         1,
-        ("Left out 1 message without a role.",),
+        ("1 record could not be read.",),
     )
 
 

@@ -35,7 +35,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Sums of a session, as in :meth:`Session.totals`, and its model.
-BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compactions", "model")
+BILLED = (
+    "requests",
+    "cost",
+    "prompt",
+    "read",
+    "misses",
+    "missed_cost",
+    "compactions",
+    "warnings",
+    "model",
+)
 _KEPT = {*BILLED, "parts"}
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
@@ -109,7 +119,8 @@ def sessions(
         One row per session, with the columns number (counting from 1), program, changed (the time of the last change),
         project (a folder's name), megabytes (0 in a database) and path. If `billed` is true, it also has the columns
         requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from the cache), misses,
-        missed_cost, compactions and model. ``attrs["folders"]`` lists the searched folders.
+        missed_cost, compactions, warnings (the number of sentences about unread records and unpriced tokens) and model.
+        ``attrs["folders"]`` lists the searched folders.
 
     Raises
     ------
@@ -270,7 +281,7 @@ def bills_of(
     -------
     list of dict
         The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums by day (in
-        UTC) and model; its last entry has all compactions.
+        UTC) and model; its last entry has all compactions and warnings.
 
     Examples
     --------

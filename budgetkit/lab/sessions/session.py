@@ -469,7 +469,7 @@ class Session:
     def parts(self) -> list[Data]:
         """The sums by day (in UTC) and model.
 
-        The last part has all compactions. An unknown day is "".
+        The last part has all compactions and warnings. An unknown day is "".
         """
         parts: dict[tuple[str, str], Data] = {}
         missed = {miss.request - 1: miss.cost for miss in self._misses}
@@ -478,11 +478,14 @@ class Session:
             model = self.columns["model"][number] or self.model or ""
             part = parts.setdefault((day, model), {"day": day, "model": model})
             sums = {name: int(self._billed[name][number]) for name in ("prompt", "read")}
-            sums |= {"requests": 1, "misses": int(number in missed), "compactions": 0}
+            sums |= {"requests": 1, "misses": int(number in missed)}
+            sums |= {"compactions": 0, "warnings": 0}
             costs = {"cost": float(self.cost[number]), "missed_cost": missed.get(number, 0.0)}
             part |= {name: part.get(name, 0) + value for name, value in (sums | costs).items()}
         for part in [*parts.values()][-1:]:
             part["compactions"] = len(self.trace.fields.get("compactions") or ())
+            notes = (*self.trace.warnings, self.unpriced, self.price_gap)
+            part["warnings"] = sum(map(bool, notes))
         return [*parts.values()]
 
     @property

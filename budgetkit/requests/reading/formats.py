@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from budgetkit.files import read_toml
 from budgetkit.message import Data, Raw
@@ -275,11 +275,20 @@ def row_of_lines(first: Any) -> Format | None:
     return _first_row(first, "lines") if isinstance(first, Mapping) else None
 
 
-def _first_row(value: Raw, conditions: Literal["needs", "lines"]) -> Format | None:
-    for row in formats():
-        if any(holds(value, condition) for condition in getattr(row, conditions)):
-            return row
-    return None
+def _first_row(value: Raw, field: str) -> Format | None:
+    pairs = _pairs_with(frozenset(value), field)
+    return next((row for row, condition in pairs if holds(value, condition)), None)
+
+
+@lru_cache(maxsize=1024)
+def _pairs_with(keys: frozenset[str], field: str) -> tuple[tuple[Format, str], ...]:
+    """Return the formats and their conditions in a field that need only the given keys."""
+    return tuple(
+        (row, condition)
+        for row in formats()
+        for condition in getattr(row, field)
+        if _first_keys(condition) <= keys
+    )
 
 
 @cache

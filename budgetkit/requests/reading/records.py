@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from budgetkit.budget import many
 from budgetkit.message import RESULT_ROLES, ROLES, Data, Raw
 from budgetkit.requests.reading.formats import (
     Format,
@@ -101,7 +102,8 @@ def read_records(
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
-        read.notes.append(f"skipped records without a message: {skipped:,}")
+        left_out = many(skipped, "record")
+        read.notes.append(f"Left out {left_out} that the model does not receive.")
     return read
 
 

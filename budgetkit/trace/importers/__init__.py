@@ -8,18 +8,27 @@ source under ``native``, a conversation keeps its other fields, and omissions ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from budgetkit.budget import many, quoted
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import Format, without_empty
+from budgetkit.requests.reading.formats import (
+    Format,
+    format_table,
+    holds,
+    value_at,
+    without_empty,
+)
 from budgetkit.requests.reading.pairing import call_order, raw_of
 from budgetkit.requests.reading.usage import usage_of
 
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
 COPIED = "Not counted: {} request{} copied from an earlier session."
+#: Warnings about records that are damaged, or that the program does not send to the model.
+UNREAD = "{} record{} could not be read."
+UNSENT = "Left out {} record{} that the model does not receive."
 
 
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
@@ -43,6 +52,28 @@ def notes_of(numbers: Mapping[str, int]) -> list[str]:
         for words, number in numbers.items()
         if number
     ]
+
+
+def is_damaged(record: Any, program: str) -> bool:
+    """Return True if a record of a program cannot be read.
+
+    It is not an object, its content is a number, or it meets a condition under ``[damaged]`` in data/formats.toml.
+
+    >>> is_damaged({"type": "message", "message": None}, "session")
+    True
+    """
+    if not isinstance(record, Mapping):
+        return True
+    if isinstance(value_at(record, "message.content|payload.content|content"), int | float):
+        return True
+    by_kind = format_table("damaged")[program]
+    kinds = ("*", str(record.get("type")))
+    return any(holds(record, condition) for kind in kinds for condition in by_kind.get(kind, ()))
+
+
+def count_damaged(records: Iterable[Any], program: str) -> int:
+    """Count the records of a program that cannot be read."""
+    return sum(is_damaged(record, program) for record in records)
 
 
 def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:

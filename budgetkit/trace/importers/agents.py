@@ -15,14 +15,16 @@ from budgetkit.files import database_rows, plain_name
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked, value_at, without_empty
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
-from budgetkit.requests.reading.parts import content_of, objects_in
+from budgetkit.requests.reading.parts import as_list, content_of, objects_in
 from budgetkit.requests.reading.records import Records, read_records
 from budgetkit.requests.reading.request import as_object
 from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace.importers import (
     COPIED,
     ITEMS,
+    UNREAD,
     billed,
+    count_damaged,
     notes_of,
     unknown_kinds,
 )
@@ -168,8 +170,10 @@ def gemini_documents(session: Raw) -> list[Data]:
     """
     # A session of either file format has a header and records.
     header = {name: value for name, value in session.items() if name != "messages"}
-    records = objects_in(session.get("messages"))
+    records = as_list(session.get("messages"))
+    unread = count_damaged(records, "gemini-cli")
     if isinstance(session.get("lines"), list):
+        unread = count_damaged(session["lines"], "gemini-cli-line")
         header = {}
         by_id: dict[str, Raw] = {}
         for line in objects_in(session["lines"]):
@@ -190,12 +194,13 @@ def gemini_documents(session: Raw) -> list[Data]:
             else:
                 header |= line
         records = list(by_id.values())
+        unread += count_damaged(records, "gemini-cli")
 
     messages: list[Data] = []
     aside = 0
     model = None
     answered: set[str] = set()  # ids of calls whose results are in the same record
-    for record in records:
+    for record in objects_in(records):
         if record.get("type") == "user":
             parts = _parts(record.get("content"))
             ids = (str(value_at(part, "functionResponse.id")) for part in parts)
@@ -207,9 +212,11 @@ def gemini_documents(session: Raw) -> list[Data]:
             messages += _answer(record)
             results = value_at(record, "toolCalls.*.result.*.functionResponse.id") or ()
             answered.update(map(str, chain(*results)))
-        else:
+        elif "type" in record:
             aside += 1  # shown only to the user: info, warning, error
-    notes = notes_of({"Left out {} line{} that Gemini CLI displayed but did not send.": aside})
+    notes = notes_of(
+        {"Left out {} line{} that Gemini CLI displayed but did not send.": aside, UNREAD: unread}
+    )
     return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
@@ -290,7 +297,9 @@ def cline_conversation(value: Raw) -> Data:
     for row in usage:
         if row["message_index"] == len(shown):  # the request was never answered
             row["message_index"] = None
-    conversation = {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]}
+    unread = count_damaged(map(raw_of, value["messages"]), "cline-ui")
+    notes = [_NOTE, *notes_of({UNREAD: unread})]
+    conversation = {"messages": shown, "format": "cline-ui", "warnings": notes}
     return conversation | without_empty(usage=usage)
 
 
@@ -320,6 +329,7 @@ def opencode_conversation(value: Raw) -> Data:
         is_summary = info.get("summary") is True and info["role"] == "assistant"
         if is_summary:
             compactions.append({"at": len(messages), "first_kept": len(messages)})
+        left_out += count_damaged(parts, "opencode")
         start = len(messages)
         messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
@@ -340,7 +350,7 @@ def opencode_conversation(value: Raw) -> Data:
                 if is_summary:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
-    notes = notes_of({"Left out {} record{} without a message.": left_out}) + unknown_kinds(unknown)
+    notes = notes_of({UNREAD: left_out}) + unknown_kinds(unknown)
     notes += pair_results(messages, strict=False)
     about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
     session = {name: field for name, field in about.items() if field is not None}

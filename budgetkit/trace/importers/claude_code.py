@@ -20,7 +20,7 @@ from budgetkit.requests.reading.formats import format_table, value_at, without_e
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
 from budgetkit.requests.reading.parts import as_text, objects_in
 from budgetkit.requests.reading.records import Records, read_records
-from budgetkit.trace.importers import COPIED, billed, notes_of
+from budgetkit.trace.importers import COPIED, UNSENT, billed, notes_of
 from budgetkit.trace.jsonl import Numbered
 
 
@@ -244,7 +244,7 @@ def _conversation(
     settings: list[Data] = []  # changes of the thinking settings, before the next answer
     level: Any = None
     level_before: Any = None
-    left_messages = left_requests = roleless = copied = 0
+    left_messages = left_requests = unsent = copied = 0
     summed = 0  # requests before the newest result of a run
     entries = deque(_entries(lines))
     numbers = [line for line, _ in lines]
@@ -271,20 +271,19 @@ def _conversation(
                 left_requests += 1
                 usage.append(counted | {"left": True})
             continue
+        if entry.message is None or not isinstance(entry.message.get("role"), str):
+            continue
         is_compaction = record.get("type") == "compaction" and not side_chain
         if is_compaction or record.get("isCompactSummary") is True:
             compactions.append(_compaction(record, start, places, numbers, boundary))
             boundary = {}
-        if entry.message is None:
-            continue
-        if not isinstance(entry.message.get("role"), str):
-            roleless += 1
-            continue
         if entry.message["role"] == "assistant":
             if usage and level != level_before:
                 settings.append({"at": start, "thinking": level})
             level_before = level
-        for message in read_records([entry.message]).messages:
+        messages = read_records([entry.message]).messages
+        unsent += not messages
+        for message in messages:
             timed = raw_of(message) | without_empty(timestamp=record.get("timestamp"))
             read.messages.append(LocatedMessage(entry.line, timed))
         counted = _usage(entry, len(read.messages) - 1, side_chain)
@@ -293,7 +292,7 @@ def _conversation(
 
     notes += notes_of(
         {
-            "Left out {} message{} without a role.": roleless,
+            UNSENT: unsent,
             "Not counted: {} message{} on abandoned branches.": left_messages,
             "Counted in the usage: {} request{} on abandoned branches.": left_requests,
             COPIED: copied,

@@ -19,7 +19,7 @@ from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, as_text, content_of, objects_in
 from budgetkit.requests.reading.request import as_object
-from budgetkit.trace.importers import notes_of
+from budgetkit.trace.importers import UNREAD, count_damaged, notes_of
 
 _DEEPEST = 40
 
@@ -40,8 +40,10 @@ def copilot_chats(document: Raw) -> list[Data]:
     >>> [message["content"] for message in copilot_chats({"requests": [request]})[0]["messages"]]
     ['Hello', 'Hello world']
     """
+    unread = 0
     if isinstance(document.get("lines"), list):
-        document = _replayed(document["lines"])
+        document, unread = _replayed(document["lines"])
+    unread += count_damaged(as_list(document.get("requests")), "copilot-chat")
     messages: list[Data] = []
     model: str | None = None
     unknown_calls = 0
@@ -68,27 +70,28 @@ def copilot_chats(document: Raw) -> list[Data]:
         title=document.get("customTitle"),
         model=model,
         warnings=notes_of(
-            {"Read as displayed: {} tool call{} whose full text is not in the file.": unknown_calls}
+            {
+                "Read as displayed: {} tool call{} whose full text is not in the file.": unknown_calls,
+                UNREAD: unread,
+            }
         ),
     )
     return [{**about, "messages": messages, **read}]
 
 
-def _replayed(lines: Iterable[Any]) -> Data:
-    """Apply a journal line by line and return the resulting document."""
+def _replayed(lines: Iterable[Any]) -> tuple[Data, int]:
+    """Apply a journal and return the document and the number of unread lines."""
     document: Any = {}
-    for line in objects_in(list(lines)):
-        kind = line.get("kind")
-        path = line.get("k")
-        value = line.get("v")
+    unread = 0
+    for line in lines:
+        kind, path, value = (value_at(line, name) for name in ("kind", "k", "v"))
         if kind == _WHOLE:
             document = deepcopy(value)
             continue
-        if not isinstance(path, list) or not path:
-            continue
-        *steps, last = path
+        *steps, last = as_list(path) or [None]
         parent = reduce(_child, steps, document)
         if not _has_place(parent, last):
+            unread += 1
             continue
         if kind == _SET:
             parent[last] = value
@@ -100,7 +103,7 @@ def _replayed(lines: Iterable[Any]) -> Data:
             parent[last] = [*before, *as_list(value)]
         elif kind == _DELETE and isinstance(parent, dict):
             parent.pop(last, None)
-    return document if isinstance(document, dict) else {}
+    return document if isinstance(document, dict) else {}, unread
 
 
 def _child(parent: Any, step: Any) -> Any:
@@ -220,13 +223,13 @@ def copilot_sessions(document: Raw) -> list[Data]:
     >>> copilot_sessions({"lines": [event]})[0]["messages"][0]["content"]
     'Hello world'
     """
-    events = objects_in(document.get("lines") or document.get("events"))
+    events = as_list(document.get("lines") or document.get("events"))
     messages: list[Data] = []
     compactions = []
     model: str | None = None
     id: str | None = None
     truncations = of_subagents = sums = 0
-    for event in events:
+    for event in objects_in(events):
         kind = event.get("type")
         data = event.get("data")
         if not isinstance(data, Mapping):
@@ -253,6 +256,7 @@ def copilot_sessions(document: Raw) -> list[Data]:
             "Left out {} message{} of sub-agents.": of_subagents,
             "Still counted: {} message{} that the CLI truncated.": truncations,
             "Not read: {} token sum{} of a whole session.": sums,
+            UNREAD: count_damaged(events, "copilot-cli"),
         }
     )
     extras = without_empty(id=id, model=model, compactions=compactions, warnings=notes)

@@ -201,7 +201,10 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     counted: Any = None
     # A call that was logged as one object may have its answer and its usage beside the messages.
     if read.messages and value_at(raw_of(read.messages[-1]), "role") != "assistant":
-        answer, counted = answered(_at(value, format_table("paths")["beside"]), [], ITEMS)
+        beside = _at(value, format_table("paths")["beside"])
+        if beside is value.get("choices"):
+            beside = {"choices": beside}
+        answer, counted = answered(beside, [], ITEMS, read.notes)
         read.messages += answer
     messages = objects_in([*map(raw_of, read.messages)])
     sums = value.get("usage") or counted or _sums(value)
@@ -244,7 +247,9 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     id = _at(value, format_table("paths")["id"])
     conversations = []
     for path, answer in answers or [("", None)]:
-        answer_messages, counted = answered(answer, messages, row)
+        if path in ("choices", "candidates"):
+            answer = {path: answer}
+        answer_messages, counted = answered(answer, messages, row, notes)
         usage_row = usage_of(
             _at(value, row.usage) or counted or _sums(value),
             len(messages) + len(answer_messages) - 1,
@@ -306,14 +311,16 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
         inside = stored  # a user's question may itself be JSON
     if isinstance(inside, Mapping):
         inside = _branch(inside, _at(value, row.leaf) if row.leaf else None, notes)
-    if isinstance(inside, list):
+    elif isinstance(inside, list):
         inside = _one_prompt(inside)
         above = "response.parent_response_id|ancestors.-1"
         tree = {
             str(_at(node, "id|response._id")): {**node, "parentId": _at(node, above)}
             for node in objects_in(inside)
         }
-        if len(tree) == len(inside) and any(node["parentId"] for node in tree.values()):
+        if len(tree) == len(inside) and any(
+            node["parentId"] or node.get("children") for node in tree.values()
+        ):
             inside = _branch(tree, None, notes)
     if isinstance(inside, Mapping):
         return _nested_body(inside, depth, notes)
@@ -366,7 +373,13 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
     An object that is not a tree is returned unchanged.
     """
     objects = objects_in([*nodes.values()])
-    is_tree = any("parent" in node or "parentId" in node for node in objects)
+    # Some programs write only the children of a message.
+    parents = {
+        str(child): id
+        for id, node in nodes.items()
+        for child in as_list(value_at(node, "children"))
+    }
+    is_tree = parents or any("parent" in node or "parentId" in node for node in objects)
     if not is_tree or len(objects) < len(nodes):
         return nodes
     if not isinstance(leaf, str) or leaf not in nodes:
@@ -374,7 +387,7 @@ def _branch(nodes: Raw, leaf: Any, notes: list[str]) -> Any:
     followed: dict[str, Raw] = {}
     while isinstance(leaf, str) and leaf in nodes and leaf not in followed:
         followed[leaf] = nodes[leaf]
-        leaf = _at(nodes[leaf], "parent|parentId")
+        leaf = _at(nodes[leaf], "parent|parentId") or parents.get(leaf)
     aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
     attached = sum(
         not str(value_at(file, "mimeType|mime_type")).startswith(

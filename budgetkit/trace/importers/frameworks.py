@@ -16,9 +16,9 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import as_text, content_of, is_item, objects_in
+from budgetkit.requests.reading.parts import as_list, as_text, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import ITEMS, notes_of
+from budgetkit.trace.importers import ITEMS, UNREAD, count_damaged, notes_of
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
@@ -33,7 +33,8 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
     messages: list[Data] = []
     instructions: dict[str, None] = {}
     model: Any = None
-    for raw in objects_in(value.get("lines") or value.get("messages")):
+    records = as_list(value.get("lines") or value.get("messages"))
+    for raw in objects_in(records):
         parts = objects_in(raw.get("parts"))
         if raw.get("kind") == "response":
             model = raw.get("model_name") or model
@@ -55,7 +56,8 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
             )
 
     later = "Not counted: {} later version{} of the instructions."
-    notes = notes_of({later: len(instructions) - 1}) if instructions else []
+    unread = count_damaged(records, "pydantic-ai")
+    notes = notes_of({later: max(0, len(instructions) - 1), UNREAD: unread})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
@@ -93,7 +95,8 @@ def agents_traces_documents(value: Raw) -> list[Data]:
     >>> agents_traces_documents({"lines": [{"object": "trace.span", "span_data": data}]})[0]["messages"][0]["content"]
     'Hello world'
     """
-    records = objects_in(value_at(value, "lines|data|spans"))
+    listed = as_list(value_at(value, "lines|data|spans"))
+    records = objects_in(listed)
     names = {
         record.get("id"): record.get("workflow_name")
         for record in records
@@ -130,7 +133,10 @@ def agents_traces_documents(value: Raw) -> list[Data]:
         )
 
     notes = notes_of(
-        {"Not counted: {} answer{} that OpenAI stores, with only an id here.": ids_alone}
+        {
+            "Not counted: {} answer{} that OpenAI stores, with only an id here.": ids_alone,
+            UNREAD: count_damaged(listed, "openai-agents"),
+        }
     )
     return [
         {"messages": run.messages}
@@ -174,12 +180,15 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
 _DEEPEST = 12
 
 
-def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
-    """Return the messages of an answer, and its reported usage.
+def answered(answer: Any, sent: list[Any], row: Format, notes: list[str]) -> tuple[list[Any], Any]:
+    """Return the messages of an answer and its reported usage, adding notes.
 
-    Messages of the request that a log repeats in the answer are removed.
+    If a request asked for several answers, only the first one is read. Messages of the request
+    that a log repeats in the answer are removed.
     """
-    answer = assembled(_unless_text(answer))
+    others: set[int] = set()
+    answer = assembled(_unless_text(answer), others)
+    notes += notes_of({"Not counted: {} other answer{} to the same request.": len(others)})
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = None
     if isinstance(answer, Mapping):  # Ollama's counts are in the answer itself
@@ -286,17 +295,41 @@ def model_of(answer: Any, model: Any) -> Any:
     return named if isinstance(named, str) else model
 
 
-def assembled(answer: Any) -> Any:
+def _first_choice(answer: Raw, others: set[int], is_event: bool = False) -> Raw:
+    """Keep only the first of several alternative answers.
+
+    The indices of the other answers are added to a set.
+
+    >>> _first_choice({"choices": [{"text": "Hello"}, {"text": "Hi"}]}, set())
+    {'choices': [{'text': 'Hello'}]}
+    """
+    for name in ("choices", "candidates"):
+        choices: dict[int, Any] = {}
+        for place, choice in enumerate(as_list(answer.get(name))):
+            index = value_at(choice, "index")
+            choices.setdefault(index if type(index) is int else place, choice)
+        first = 0 if is_event else min(choices, default=0)
+        others.update(choices.keys() - {first})
+        if choices:
+            answer = {**answer, name: [choices[first]] if first in choices else []}
+    # LangChain has a list of answers for each prompt.
+    others.update(range(1, len(as_list(value_at(answer, "generations.0")))))
+    return answer
+
+
+def assembled(answer: Any, others: set[int]) -> Any:
     r"""Join streamed events into an answer, leaving any other value unchanged.
 
     >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
-    >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
+    >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}], set())
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
         lines = (line for line in answer.splitlines() if line.startswith("data:"))
         answer = [unpacked(line[5:].strip()) for line in lines]
-    events = objects_in(answer)
+    if isinstance(answer, Mapping):
+        answer = _first_choice(answer, others)
+    events = [_first_choice(event, others, is_event=True) for event in objects_in(answer)]
     for last in events[-1:]:
         if last.get("type") == "response.completed" and value_at(events, "*.response.output"):
             return last["response"]

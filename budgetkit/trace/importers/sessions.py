@@ -16,7 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from budgetkit.message import Raw
 from budgetkit.requests.reading.formats import format_table, value_at
-from budgetkit.trace.importers import agents, claude_code, unknown_kinds
+from budgetkit.trace.importers import (
+    UNREAD,
+    agents,
+    claude_code,
+    is_damaged,
+    notes_of,
+    unknown_kinds,
+)
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
 #: Names of the formats whose readers are here.
@@ -30,22 +37,27 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
     """
     lines: list[Numbered] = []
     broken = []
+    unread = 0
     dropped = format_table("marks")["dropped"]
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             broken.append(line)
             lines.append((line, None))
-        elif isinstance(value, Mapping):
+            continue
+        unread += (damaged := is_damaged(value, format))
+        # The usage of a damaged answer is read.
+        if isinstance(value, Mapping) and not (damaged and format == "codex"):
             # Records that are in no prompt are dropped here; they are most of a session.
             lines.append(
                 (line, {name: field for name, field in value.items() if name not in dropped})
             )
         else:
-            lines.append((line, value))
+            lines.append((line, None))
 
     notes = []
     if broken:
         notes.append(broken_lines(broken))
+    notes += notes_of({UNREAD: unread})
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
     marks = format_table("marks")
     known = {*marks["codex"], *marks["aside"], None}

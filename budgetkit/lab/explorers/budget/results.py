@@ -26,7 +26,7 @@ from budgetkit.plan.fitting import Cut
 from budgetkit.plan.items import Items
 from budgetkit.presets import PRESETS
 from budgetkit.requests import Framing, framing_for
-from budgetkit.trace import Trace
+from budgetkit.trace import DEFAULT_ROLES, Trace
 from budgetkit.truncation import cutter
 
 #: Maximum number of turns, and of items in all turns, to plan item by item on every move. If there are more, sections
@@ -111,14 +111,23 @@ class FileRequests:
 
         def count() -> pd.DataFrame:
             many = len(self.traces)
-            frames = {}
-            for conversation in range(many):
+            roles = self.roles or DEFAULT_ROLES
+            rows = {}
+            for conversation, trace in enumerate(self.traces):
                 self.library.report(
                     f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
                     conversation / many,
                 )
-                frames[conversation] = self.demand(conversation)
-            return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
+                # The items of so many conversations would fill the memory; a copy keeps them only here.
+                copied = trace if many <= MOST_TURNS else replace(trace)
+                tally = copied.tally(self.counter, roles, self.framing)
+                columns = tally.columns(trace.turns, [*roles.values()])
+                for turn, tokens in enumerate(zip(*columns.values(), strict=True), start=1):
+                    rows[conversation, turn] = dict(zip(columns, tokens, strict=True))
+            frame = pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows))
+            frame = frame.rename_axis(["conversation", "turn"]).fillna(0).astype("int64")
+            frame.attrs["roles"] = dict(roles)
+            return frame
 
         return self._once(("demands",), count)
 
