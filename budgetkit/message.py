@@ -30,6 +30,8 @@ ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
+#: Fields beside the content with further text: a refusal, and Cohere's plan before a tool call.
+TEXTS_BESIDE = ("tool_plan", "refusal")
 #: Fields other than the content that a provider reads as content.
 _OTHER_CONTENT = (
     "reasoning_content",
@@ -191,14 +193,13 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of the parts and of any refusal."""
+        """The texts of the parts, of any refusal and of Cohere's tool plan."""
         content = self.raw.get("content")
-        refusal = self.raw.get("refusal")
-        refused = (refusal,) if isinstance(refusal, str) else ()
-        if isinstance(content, str):
-            return (content, *refused)
-        fields = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
-        return (*(text for texts in fields for text in texts if isinstance(text, str)), *refused)
+        fields = [content]
+        if not isinstance(content, str):
+            fields = [part.get(field) for part in self.parts for field in _TEXT_FIELDS]
+        fields += map(self.raw.get, TEXTS_BESIDE)
+        return tuple(text for text in fields if isinstance(text, str))
 
     @property
     def text(self) -> str:
@@ -292,8 +293,8 @@ class Message:
         Parameters
         ----------
         text : str
-            The new text. It replaces all text, including a refusal, and precedes the parts without text. If the message
-            keeps the provider's record of itself, the record is marked as rewritten.
+            The new text. It replaces all text, including a refusal or a tool plan, and precedes the parts without text.
+            If the message keeps the provider's record of itself, the record is marked as rewritten.
 
         Returns
         -------
@@ -305,9 +306,8 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        raw: Data = {**self.raw, "content": text}
-        if isinstance(raw.get("refusal"), str):
-            del raw["refusal"]
+        raw: Data = {key: self.raw[key] for key in self.raw if key not in TEXTS_BESIDE}
+        raw["content"] = text
         if isinstance(raw.get(ORIGIN), Mapping):
             raw[ORIGIN] = {**raw[ORIGIN], "rewritten": True}
         if isinstance(self.raw.get("content"), list | tuple):

@@ -1161,3 +1161,20 @@ def test_thinking_in_a_field_of_another_program_is_named(field: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert bk.count_request(body).uncounted == ("thinking in the history",)
+
+
+def test_the_tool_plan_of_cohere_is_counted() -> None:
+    """Cohere sends it back with the call (docs.cohere.com, basic usage of tool use); it counted nothing."""
+    plan = "I will look whether the host answers, and then say so."
+    calls = [{"id": "1", "type": "function", "function": {"name": "ping", "arguments": "{}"}}]
+    answer = {"role": "assistant", "tool_calls": calls}
+    result = {"role": "tool", "tool_call_id": "1", "content": "up"}
+
+    def counted(model: str, **fields: Any) -> bk.requests.RequestCount:
+        return bk.count_request({"model": model, "messages": [HELLO, {**answer, **fields}, result]})
+
+    model = "command-a-03-2025"
+    more = counted(model, tool_plan=plan).tokens - counted(model).tokens
+    assert more == bk.counter(model)(plan) == 13
+    assert counted(model, tool_plan=plan).uncounted == ()
+    assert "0 of 0 recorded calls" in counted(model="gpt-4o", tool_plan=plan).counted_by
