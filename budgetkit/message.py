@@ -334,15 +334,22 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
     for key in raw.keys() - _MESSAGE_KEYS:
         if meant := nearest_name(str(key), _COUNTED_KEYS):
             yield f"Unknown key {brief(key)}", f"Write {brief(meant)}"
+    results = raw.get("misspelt")  # a converted tool result
+    for key in results if isinstance(results, list) else ():
+        yield f"Unknown key {brief(key)} of a tool result", "Correct it"
     calls = raw.get("tool_calls")
-    for call in calls if isinstance(calls, list | tuple) else ():
+    calls = [*calls] if isinstance(calls, list | tuple) else []
+    if isinstance(raw.get("function_call"), Mapping):
+        calls.append({"function": raw["function_call"]})
+    for call in calls:
         if not isinstance(call, Mapping):
             continue
-        called = call.get("function", call.get("custom"))
-        if isinstance(called, Mapping):
-            for key in called.keys() - _CALLED_KEYS:
+        function = call.get("function", call.get("custom"))
+        is_wrapped = isinstance(function, Mapping)
+        for key in (function if is_wrapped else call).keys() - _CALLED_KEYS:
+            if is_wrapped or nearest_name(str(key), _CALLED_KEYS):
                 yield f"Unknown key {brief(key)} of a tool call", "Correct it"
-        elif _CALLED_KEYS.isdisjoint(call):
+        if not is_wrapped and _CALLED_KEYS.isdisjoint(call):
             yield "A tool call without a function", "Add it"
 
 
