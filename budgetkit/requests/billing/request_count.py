@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from budgetkit.budget import brief, quoted, warn_caller
+from budgetkit.budget.allocation import check_all
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.counters.encodings import replace_surrogates
@@ -224,6 +225,7 @@ def count_request(
     >>> counted.tokens, [row.tokens for row in counted.ledger]
     (40, [3, 8, 14, 15])
     """
+    check_all("host", [host], str)
     read = read_request(request)
     misspelt: list[str] = []
     for place, message in enumerate(read.messages, start=1):
