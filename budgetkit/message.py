@@ -8,9 +8,11 @@ counted.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
@@ -52,6 +54,7 @@ _MESSAGE_KEYS = {
     *_COUNTED_KEYS,
     *("context", "contexts", "contents", "tool_call", "tool_call_id", "part", "party"),
 }
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Keys of the function, or the custom tool, that a message calls.
 _CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
@@ -351,6 +354,37 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
                 yield f"Unknown key {brief(key)} of a tool call", "Correct it"
         if not is_wrapped and _CALLED_KEYS.isdisjoint(call):
             yield "A tool call without a function", "Add it"
+
+
+def json_value(value: Any) -> Any:
+    r"""Convert a value to plain JSON data in valid Unicode.
+
+    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting. Tuples become lists, and numeric keys
+    become strings.
+
+    >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
+    True
+    >>> json_value({"sizes": (1, 2), 3: None})
+    {'sizes': [1, 2], '3': None}
+    """
+    if isinstance(value, str):
+        # Decoding joins the halves of a pair, and replaces others.
+        if value.isascii() or _SURROGATE.search(value) is None:
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        names = [
+            json.dumps(name) if name is None or isinstance(name, int | float) else json_value(name)
+            for name in value
+        ]
+        fields = [*map(json_value, value.values())]
+        if all(map(is_, [*value, *value.values()], names + fields)):
+            return value
+        return dict(zip(names, fields, strict=True))
+    if isinstance(value, list | tuple):
+        members = [*map(json_value, value)]
+        return value if isinstance(value, list) and all(map(is_, value, members)) else members
+    return value
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:
