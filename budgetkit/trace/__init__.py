@@ -17,7 +17,8 @@ from budgetkit.trace.loading import (
     load_traces,
     shipped_traces,
 )
-from budgetkit.trace.opening import json_value, to_line
+from budgetkit.message import json_value
+from budgetkit.trace.opening import to_line
 from budgetkit.trace.provider_usage import (
     Usage,
     counted_prompts,
