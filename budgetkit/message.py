@@ -199,7 +199,10 @@ class Message:
         """The texts of the parts, of any refusal and of Cohere's tool plan."""
         content = self.raw.get("content")
         fields = [content]
-        if not isinstance(content, str):
+        if isinstance(content, str):
+            if self.raw.keys().isdisjoint(TEXTS_BESIDE):  # the usual case
+                return (content,)
+        else:
             fields = [part.get(field) for part in self.parts for field in _TEXT_FIELDS]
         fields += map(self.raw.get, TEXTS_BESIDE)
         return tuple(text for text in fields if isinstance(text, str))
@@ -229,7 +232,7 @@ class Message:
             ToolCall(
                 str(id or ""),
                 str(called.get("name") or ""),
-                _as_json(called.get("arguments", called.get("input"))),
+                as_text(called.get("arguments", called.get("input"))),
             )
             for id, called in calls
             if isinstance(called, Mapping)
@@ -418,11 +421,22 @@ def _image(part: Mapping[str, Any]) -> Image:
     return Image(width, height, str(fields.get("detail") or "auto"), url)
 
 
-def _as_json(arguments: object) -> str:
-    """Return a tool call's arguments as text, encoding objects as JSON."""
-    if arguments is None or isinstance(arguments, str):
-        return arguments or ""
-    return json.dumps(arguments, ensure_ascii=False, default=str)
+def as_json(value: Any) -> str:
+    """Write a value as JSON without escaping non-ASCII letters."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def as_text(value: Any) -> str:
+    """Write a value as text for a prompt.
+
+    A string is unchanged, None is "", and other values are JSON.
+
+    >>> as_text({"place": "Oslo"}), as_text(None)
+    ('{"place": "Oslo"}', '')
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    return as_json(value)
 
 
 def _fields_without_role(raw: object) -> str:

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import as_counter
-from budgetkit.message import Message, Raw
+from budgetkit.message import Message, Raw, as_json
 from budgetkit.requests.reading.formats import value_at
 from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.parts import as_json, as_list, objects_in, sorted_part
+from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import Schema, inlined, parameters_of, tool_name
 

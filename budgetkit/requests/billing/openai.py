@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.message import RESULT_ROLES, Message, is_system
+from budgetkit.message import RESULT_ROLES, Message, as_json, is_system
 from budgetkit.models.names import FAMILY_ENCODING, bare
 from budgetkit.requests.billing.charges import Charge, Charges, originals_of
 from budgetkit.requests.billing.declarations import declaration_charge
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.reading.parts import as_json, as_list
+from budgetkit.requests.reading.parts import as_list
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,

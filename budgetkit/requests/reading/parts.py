@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from budgetkit.budget.quoting import nearest_name
-from budgetkit.message import Data, Raw
+from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import (
     format_table,
     holds,
@@ -237,24 +237,6 @@ def objects_in(value: Any) -> list[Raw]:
 def as_list(value: Any) -> Sequence[Any]:
     """Return a list or tuple unchanged, or else an empty sequence."""
     return value if isinstance(value, list | tuple) else ()
-
-
-def as_json(value: Any) -> str:
-    """Write a value as JSON without escaping non-ASCII letters."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def as_text(value: Any) -> str:
-    """Write a value as text for a prompt.
-
-    A string is unchanged, None is "", and other values are JSON.
-
-    >>> as_text({"place": "Oslo"}), as_text(None)
-    ('{"place": "Oslo"}', '')
-    """
-    if value is None or isinstance(value, str):
-        return value or ""
-    return as_json(value)
 
 
 def _name(value: Any) -> str:
