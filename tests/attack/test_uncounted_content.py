@@ -295,7 +295,7 @@ THINKING: dict[str, tuple[dict[str, Any], str]] = {
             **CONVERSE,
             "modelId": "anthropic.claude-sonnet-4-5-20250929-v1:0",
             "messages": [
-                *CONVERSE["messages"],  # type: ignore[misc]
+                *CONVERSE["messages"],
                 {
                     "role": "assistant",
                     "content": [{"reasoningContent": {"reasoningText": {"text": LONG}}}],

@@ -1183,7 +1183,7 @@ def test_the_tool_plan_of_cohere_is_counted() -> None:
 
 CALL_ID: dict[str, str] = {"call_id": "1"}
 RESULT_1: dict[str, Any] = {"role": "tool", "tool_call_id": "1", "content": "up"}
-WORDS = {"words": "word " * 500}
+MANY_WORDS = {"words": "word " * 500}
 #: A call or a result with a misspelled field in each format, and the words that name it.
 MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     "chat": (
@@ -1243,7 +1243,7 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
                 HELLO,
                 {
                     "role": "assistant",
-                    "content": [{"type": "tool_use", "id": "1", "name": "f", "inptu": WORDS}],
+                    "content": [{"type": "tool_use", "id": "1", "name": "f", "inptu": MANY_WORDS}],
                 },
             ],
         },
@@ -1269,7 +1269,10 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     "gemini": (
         {
             "contents": [
-                {"role": "model", "parts": [{"functionCall": {"name": "f", "parameters": WORDS}}]}
+                {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "f", "parameters": MANY_WORDS}}],
+                }
             ]
         },
         "'parameters' of a tool call",
@@ -1277,7 +1280,10 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     "gemini, result": (
         {
             "contents": [
-                {"role": "user", "parts": [{"functionResponse": {"name": "f", "respnse": WORDS}}]}
+                {
+                    "role": "user",
+                    "parts": [{"functionResponse": {"name": "f", "respnse": MANY_WORDS}}],
+                }
             ]
         },
         "'respnse' of a tool result",
@@ -1288,7 +1294,7 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
             "messages": [
                 {
                     "role": "assistant",
-                    "content": [{"toolUse": {"toolUseId": "1", "name": "f", "inptu": WORDS}}],
+                    "content": [{"toolUse": {"toolUseId": "1", "name": "f", "inptu": MANY_WORDS}}],
                 }
             ],
         },
