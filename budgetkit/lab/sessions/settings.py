@@ -155,13 +155,14 @@ def what_if(
     >>> table["value"].tolist(), table["compactions"].tolist()
     (['as recorded', 100000, 150000], [1, 8, 1])
     """
-    settings = {"threshold": threshold, "keep": keep, "cache_life": cache_life, "model": model}
+    settings: dict[str, Any] = {"threshold": threshold, "keep": keep}
+    settings |= {"cache_life": cache_life, "model": model}
     named = {name: values for name, values in settings.items() if values is not None}
     if len(named) != 1:
         raise TypeError(f"Not exactly one setting to change. Pass one of: {', '.join(settings)}.")
     [(setting, values)] = named.items()
     is_list = isinstance(values, Iterable) and not isinstance(values, str)
-    listed: list[Any] = [*values] if is_list else [values]
+    listed = [*values] if is_list else [values]
     if setting in ("cache_life", "model"):
         check_all(setting, listed, str)
     if setting == "cache_life" and (unknown := [life for life in listed if life not in LIVES]):
