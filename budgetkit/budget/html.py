@@ -129,9 +129,9 @@ def _linear(value: float) -> float:
 
 _LONGEST: Final = 600  # characters shown of one text
 #: Code points that XML 1.0 cannot contain (control characters, surrogates, and two noncharacters), further control
-#: characters, and the marks that change the direction of the text around them.
+#: characters, and the marks that reverse or isolate the text around them.
 _FORBIDDEN: Final = re.compile(
-    "[^\t\n\r -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    "[^\t\n\r -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]"
 )
 #: The start of a complete page.
 DOCTYPE: Final = "<!doctype html>"
