@@ -8,9 +8,11 @@ counted.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
@@ -30,6 +32,8 @@ ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
+#: Fields beside the content with further text: a refusal, and Cohere's plan before a tool call.
+TEXTS_BESIDE = ("tool_plan", "refusal")
 #: Fields other than the content that a provider reads as content.
 _OTHER_CONTENT = (
     "reasoning_content",
@@ -50,6 +54,7 @@ _MESSAGE_KEYS = {
     *_COUNTED_KEYS,
     *("context", "contexts", "contents", "tool_call", "tool_call_id", "part", "party"),
 }
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Keys of the function, or the custom tool, that a message calls.
 _CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
@@ -191,14 +196,16 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of the parts and of any refusal."""
+        """The texts of the parts, of any refusal and of Cohere's tool plan."""
         content = self.raw.get("content")
-        refusal = self.raw.get("refusal")
-        refused = (refusal,) if isinstance(refusal, str) else ()
+        fields = [content]
         if isinstance(content, str):
-            return (content, *refused)
-        fields = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
-        return (*(text for texts in fields for text in texts if isinstance(text, str)), *refused)
+            if self.raw.keys().isdisjoint(TEXTS_BESIDE):  # the usual case
+                return (content,)
+        else:
+            fields = [part.get(field) for part in self.parts for field in _TEXT_FIELDS]
+        fields += map(self.raw.get, TEXTS_BESIDE)
+        return tuple(text for text in fields if isinstance(text, str))
 
     @property
     def text(self) -> str:
@@ -225,7 +232,7 @@ class Message:
             ToolCall(
                 str(id or ""),
                 str(called.get("name") or ""),
-                _as_json(called.get("arguments", called.get("input"))),
+                as_text(called.get("arguments", called.get("input"))),
             )
             for id, called in calls
             if isinstance(called, Mapping)
@@ -292,8 +299,8 @@ class Message:
         Parameters
         ----------
         text : str
-            The new text. It replaces all text, including a refusal, and precedes the parts without text. If the message
-            keeps the provider's record of itself, the record is marked as rewritten.
+            The new text. It replaces all text, including a refusal or a tool plan, and precedes the parts without text.
+            If the message keeps the provider's record of itself, the record is marked as rewritten.
 
         Returns
         -------
@@ -305,9 +312,8 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        raw: Data = {**self.raw, "content": text}
-        if isinstance(raw.get("refusal"), str):
-            del raw["refusal"]
+        raw: Data = {key: self.raw[key] for key in self.raw if key not in TEXTS_BESIDE}
+        raw["content"] = text
         if isinstance(raw.get(ORIGIN), Mapping):
             raw[ORIGIN] = {**raw[ORIGIN], "rewritten": True}
         if isinstance(self.raw.get("content"), list | tuple):
@@ -334,16 +340,54 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
     for key in raw.keys() - _MESSAGE_KEYS:
         if meant := nearest_name(str(key), _COUNTED_KEYS):
             yield f"Unknown key {brief(key)}", f"Write {brief(meant)}"
+    results = raw.get("misspelt")  # a converted tool result
+    for key in results if isinstance(results, list) else ():
+        yield f"Unknown key {brief(key)} of a tool result", "Correct it"
     calls = raw.get("tool_calls")
-    for call in calls if isinstance(calls, list | tuple) else ():
+    calls = [*calls] if isinstance(calls, list | tuple) else []
+    if isinstance(raw.get("function_call"), Mapping):
+        calls.append({"function": raw["function_call"]})
+    for call in calls:
         if not isinstance(call, Mapping):
             continue
-        called = call.get("function", call.get("custom"))
-        if isinstance(called, Mapping):
-            for key in called.keys() - _CALLED_KEYS:
+        function = call.get("function", call.get("custom"))
+        is_wrapped = isinstance(function, Mapping)
+        for key in (function if is_wrapped else call).keys() - _CALLED_KEYS:
+            if is_wrapped or nearest_name(str(key), _CALLED_KEYS):
                 yield f"Unknown key {brief(key)} of a tool call", "Correct it"
-        elif _CALLED_KEYS.isdisjoint(call):
+        if not is_wrapped and _CALLED_KEYS.isdisjoint(call):
             yield "A tool call without a function", "Add it"
+
+
+def json_value(value: Any) -> Any:
+    r"""Convert a value to plain JSON data in valid Unicode.
+
+    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting. Tuples become lists, and numeric keys
+    become strings.
+
+    >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
+    True
+    >>> json_value({"sizes": (1, 2), 3: None})
+    {'sizes': [1, 2], '3': None}
+    """
+    if isinstance(value, str):
+        # Decoding joins the halves of a pair, and replaces others.
+        if value.isascii() or _SURROGATE.search(value) is None:
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        names = [
+            json.dumps(name) if name is None or isinstance(name, int | float) else json_value(name)
+            for name in value
+        ]
+        fields = [*map(json_value, value.values())]
+        if all(map(is_, [*value, *value.values()], names + fields)):
+            return value
+        return dict(zip(names, fields, strict=True))
+    if isinstance(value, list | tuple):
+        members = [*map(json_value, value)]
+        return value if isinstance(value, list) and all(map(is_, value, members)) else members
+    return value
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:
@@ -377,11 +421,22 @@ def _image(part: Mapping[str, Any]) -> Image:
     return Image(width, height, str(fields.get("detail") or "auto"), url)
 
 
-def _as_json(arguments: object) -> str:
-    """Return a tool call's arguments as text, encoding objects as JSON."""
-    if arguments is None or isinstance(arguments, str):
-        return arguments or ""
-    return json.dumps(arguments, ensure_ascii=False, default=str)
+def as_json(value: Any) -> str:
+    """Write a value as JSON without escaping non-ASCII letters."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def as_text(value: Any) -> str:
+    """Write a value as text for a prompt.
+
+    A string is unchanged, None is "", and other values are JSON.
+
+    >>> as_text({"place": "Oslo"}), as_text(None)
+    ('{"place": "Oslo"}', '')
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    return as_json(value)
 
 
 def _fields_without_role(raw: object) -> str:

@@ -1,8 +1,9 @@
 """HTML and SVG elements, with all text escaped.
 
 All HTML is built with :func:`element` (``tests/core/test_outlet.py`` checks that). That function escapes texts and
-attributes, and writes dollar signs as entities; a :class:`Markup` is inserted unchanged. :func:`notebook_div` also
-keeps MathJax away from notebook output, so that a section named ``$x$`` is shown as such.
+attributes, replaces lone surrogates, control characters and direction marks, and writes dollar signs as entities; a
+:class:`Markup` is inserted unchanged. :func:`notebook_div` also keeps MathJax away from notebook output, so that a
+section named ``$x$`` is shown as such.
 """
 
 from __future__ import annotations
@@ -127,8 +128,11 @@ def _linear(value: float) -> float:
 
 
 _LONGEST: Final = 600  # characters shown of one text
-#: Code points that XML 1.0 cannot contain: control characters, surrogates, and two noncharacters.
-_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Code points that XML 1.0 cannot contain (control characters, surrogates, and two noncharacters), further control
+#: characters, and the marks that reverse or isolate the text around them.
+_FORBIDDEN: Final = re.compile(
+    "[^\t\n\r -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]"
+)
 #: The start of a complete page.
 DOCTYPE: Final = "<!doctype html>"
 _VOID: Final = {"br", "meta"}  # HTML elements without content
@@ -147,7 +151,7 @@ NOTHING: Final = Markup()
 
 
 def safe(text: object) -> str:
-    r"""Replace each character that XML does not allow with U+FFFD.
+    r"""Replace control characters, direction marks and invalid XML characters with U+FFFD.
 
     Examples
     --------
@@ -168,7 +172,7 @@ def markup_of(text: object) -> Markup:
     if isinstance(text, Markup):
         return text
     # Lone surrogates are shown as Python escapes.
-    whole = str(text).encode("utf-8", "backslashreplace").decode()
+    whole = safe(str(text).encode("utf-8", "backslashreplace").decode())
     return Markup(escape(whole, quote=False).replace("$", "&#36;"))
 
 
@@ -228,8 +232,8 @@ def xml_element(name: str, /, *inside: object, **attributes: object) -> Markup:
     >>> xml_element("rect", x=3), xml_element("text", "a < b", font_size=12)
     ('<rect x="3"/>', '<text font-size="12">a &lt; b</text>')
     """
-    opened = safe(_opened(name, attributes))
-    return Markup(f"<{opened}>{safe(joined(inside))}</{name}>" if inside else f"<{opened}/>")
+    opened = _opened(name, attributes)
+    return Markup(f"<{opened}>{joined(inside)}</{name}>" if inside else f"<{opened}/>")
 
 
 def _opened(name: str, attributes: Mapping[str, object]) -> str:

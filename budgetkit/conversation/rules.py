@@ -20,6 +20,7 @@ from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form
 from budgetkit.trace import DEFAULT_ROLES, Roles, past_section
+from budgetkit.trace.tally import roles_key
 from budgetkit.truncation import truncate
 
 Overrun = Literal["warn", "raise", "tell"]
@@ -71,6 +72,7 @@ class RequestRules:
             policy = setup.policy or OldestFirst()
         if roles is None:
             roles = setup.budget.roles or DEFAULT_ROLES
+        roles_key(roles)  # rejects other types
         return cls(
             budget=setup.budget,
             count=setup.counter,

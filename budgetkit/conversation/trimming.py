@@ -26,7 +26,15 @@ from budgetkit.conversation.sent import Removal, uncounted_notices
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.message import ORIGIN, SYSTEM_ROLES, Data, Message, Raw, empty_notices
+from budgetkit.message import (
+    ORIGIN,
+    SYSTEM_ROLES,
+    TEXTS_BESIDE,
+    Data,
+    Message,
+    Raw,
+    empty_notices,
+)
 from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
@@ -302,7 +310,7 @@ class Trimmed(list[Data]):
 
 def _is_shortened(sent: Raw, raw: Raw) -> bool:
     """Return True if a sent message is a shortened copy of another."""
-    beside = {"content", "refusal", ORIGIN}
+    beside = {"content", *TEXTS_BESIDE, ORIGIN}
     same_fields = all(sent.get(name) == raw.get(name) for name in {*sent, *raw} - beside)
     return same_fields and len(Message(sent).text) < len(Message(raw).text)
 

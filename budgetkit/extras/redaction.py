@@ -19,7 +19,7 @@ from budgetkit.counters import CalibratedCounter, count_of
 from budgetkit.counters.estimate import EstimateCounter
 from budgetkit.files import read_toml
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.message import ROLES, Data, Message, Passage, Raw
+from budgetkit.message import ROLES, TEXTS_BESIDE, Data, Message, Passage, Raw
 from budgetkit.models import Model, models
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.formats import format_names, format_table
@@ -126,7 +126,8 @@ class _Redaction:
             content = message.raw["content"]
             is_list = isinstance(content, list | tuple)
             raw["content"] = self._parts(content) if is_list else self.value(content)
-        for key in ("refusal", "name", "tool_call_id", "tool_calls", "function_call", "contexts"):
+        others = ("name", "tool_call_id", "tool_calls", "function_call", "contexts")
+        for key in (*TEXTS_BESIDE, *others):
             if (value := message.raw.get(key)) is not None:
                 raw[key] = self._field(key, value, message)
         if _is_time(message.raw.get("timestamp")):

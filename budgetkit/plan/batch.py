@@ -353,7 +353,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     1     100      900    0
     2     200      800  100
     """
-    values = {name: list(amounts) for name, amounts in lines.items()}
+    values = {name: check_all(f"values of {name}", tried, object) for name, tried in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
             f"Cannot sweep {quoted(values) or 'nothing'}. Pass one or two sizes, each with at least one value, as in "
@@ -441,6 +441,7 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     2    2000        0.0
     """
     check_choice("of", of, get_args(Unit))
+    check_all("swept", [swept], pd.DataFrame)
     keys = [by] if isinstance(by, str) else list(by)
     rows = [name for name in swept.columns if name not in _COLUMNS and name not in keys]
     whole = (

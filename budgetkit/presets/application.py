@@ -320,7 +320,7 @@ def working_memory(
             "working_memory",
             knowledge={"cap": amount_of("knowledge", knowledge), "limit_items": best},
             episodes={"cap": amount_of("episodes", episodes), "limit_items": best},
-            history={"floor": min(history_floor, size["window"])},
+            history={"floor": min(check_tokens("history_floor", history_floor), size["window"])},
             current={"cap": incoming if current == "fixed" else None},
         ),
         **size,

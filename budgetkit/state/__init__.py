@@ -22,7 +22,7 @@ from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Allocation, Budget, Reserve, brief, quoted
 from budgetkit.budget.errors import wrong_type
-from budgetkit.message import Message
+from budgetkit.message import Message, json_value
 from budgetkit.plan import Item, Plan
 from budgetkit.plan.decisions import REASONS, Grant, decisions_of
 from budgetkit.plan.plan import plan_of
@@ -150,6 +150,7 @@ def _item(score: object = 0.0, **rest: Any) -> Item:
 
 def _group(group: Any) -> Any:
     """Restore an item's group, turning lists back into tuples."""
+    group = json_value(group)
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):
@@ -163,8 +164,8 @@ def _payload(**fields: Any) -> object:
             "The text of an item needs exactly one of 'message' and 'value'. Add or remove one."
         )
     if "message" in fields:
-        return Message(fields["message"])
-    return fields["value"]
+        return Message(json_value(fields["message"]))
+    return json_value(fields["value"])
 
 
 def _plan(
@@ -202,7 +203,7 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
     """Return the items with their saved role tables."""
     if roles is None:
         return items
-    tables = roles["tables"]
+    tables = json_value(roles["tables"])
     places = roles["items"]
     if len(places) != len(items) or any(
         place is not None and not 0 <= place < len(tables) for place in places
@@ -268,7 +269,8 @@ def from_dict(data: object) -> Budget | Plan:
     Returns
     -------
     Budget or Plan
-        An object equal to the saved one. A plan has no texts if it was saved without them.
+        An object equal to the saved one. A plan has no texts if it was saved without them. In its texts, half of a
+        surrogate pair is replaced by U+FFFD, as for counting.
 
     Raises
     ------

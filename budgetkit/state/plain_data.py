@@ -100,6 +100,7 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
     return _parse(
         "JSON",
         what,
+        text,
         lambda: json.loads(text, object_pairs_hook=unique_keys, parse_int=_whole_number),
     )
 
@@ -112,7 +113,7 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
     """
-    return _parse("YAML", what, lambda: yaml.load(text, Loader=_Reader))
+    return _parse("YAML", what, text, lambda: yaml.load(text, Loader=_Reader))
 
 
 class _RefusedError(ValueError):
@@ -170,7 +171,9 @@ def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     return mapping
 
 
-def _parse(language: str, what: str, parse: Callable[[], object]) -> object:
+def _parse(language: str, what: str, text: object, parse: Callable[[], object]) -> object:
+    if not isinstance(text, str | bytes):
+        raise TypeError(wrong_type(what, text, f"{language} as a string"))
     try:
         return parse()
     except _RefusedError as error:

@@ -7,7 +7,7 @@
 - `tally.py` computes the demand of each turn by section, in tokens; `provider_usage.py` has the provider's counts.
 """
 
-from budgetkit.message import Message
+from budgetkit.message import Message, json_value
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers.documents import messages_in, messages_of
 from budgetkit.trace.loading import (
@@ -17,7 +17,7 @@ from budgetkit.trace.loading import (
     load_traces,
     shipped_traces,
 )
-from budgetkit.trace.opening import json_value, to_line
+from budgetkit.trace.opening import to_line
 from budgetkit.trace.provider_usage import (
     Usage,
     counted_prompts,

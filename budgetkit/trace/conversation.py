@@ -11,6 +11,7 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import block, brief, many, one_line
+from budgetkit.budget.amounts import whole_number
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
@@ -319,8 +320,8 @@ class Trace:
             tokens of each passage by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles
-        sections = [] if callable(roles) else list(roles.values())
         tally = self.tally(counter, roles, framing)
+        sections = [] if callable(roles) else list(roles.values())
         frame = tally.demand(self.turns, sections)
         frame.attrs["passages"] = tally.passages(self.turns)
         frame.attrs["roles"] = None if callable(roles) else dict(roles)
@@ -429,11 +430,12 @@ class Trace:
         return self._memo.once(key, make)
 
     def _turn(self, number: int) -> Turn:
-        if not 1 <= number <= len(self.turns):
+        place = whole_number(number) or 0
+        if not 1 <= place <= len(self.turns):
             raise ValueError(
-                f"No turn {number} in trace {brief(self.id)}. Choose 1 to {len(self.turns)}."
+                f"No turn {brief(number)} in trace {brief(self.id)}. Choose 1 to {len(self.turns)}."
             )
-        return self.turns[number - 1]
+        return self.turns[place - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
         """Count the tokens of the whole conversation in one call."""

@@ -10,13 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from operator import is_
 from typing import Any
 
 from budgetkit.budget import brief, many, one_line, warn_caller
 from budgetkit.budget.allocation import check_whole
-from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.message import Data, Message, Passage, Raw
+from budgetkit.message import Data, Message, Passage, Raw, json_value
 from budgetkit.requests.reading.formats import format_table, unpacked
 from budgetkit.requests.reading.pairing import placed
 from budgetkit.requests.reading.parts import as_list, objects_in
@@ -146,34 +144,6 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     if trace.is_silent:
         warn_caller(f"{where}: {trace.warnings[0]}")
     return trace
-
-
-def json_value(value: Any) -> Any:
-    r"""Convert a value to plain JSON data in valid Unicode.
-
-    Lone surrogates, which UTF-8 cannot encode, are replaced as for counting. Tuples become lists, and numeric keys
-    become strings.
-
-    >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
-    True
-    >>> json_value({"sizes": (1, 2), 3: None})
-    {'sizes': [1, 2], '3': None}
-    """
-    if isinstance(value, str):
-        return value if value.isascii() else replace_surrogates(value)
-    if isinstance(value, Mapping):
-        names = [
-            json.dumps(name) if name is None or isinstance(name, int | float) else json_value(name)
-            for name in value
-        ]
-        fields = [*map(json_value, value.values())]
-        if all(map(is_, [*value, *value.values()], names + fields)):
-            return value
-        return dict(zip(names, fields, strict=True))
-    if isinstance(value, list | tuple):
-        members = [*map(json_value, value)]
-        return value if isinstance(value, list) and all(map(is_, value, members)) else members
-    return value
 
 
 def _message(value: Any, where: str) -> Message:

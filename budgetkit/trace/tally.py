@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 import budgetkit.frames as pd
+from budgetkit.budget.errors import wrong_type
 from budgetkit.files import Table, read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage, Raw
 from budgetkit.plan import Flags, Ints, Item
@@ -172,9 +173,11 @@ def schemas_message(tools: Sequence[Raw]) -> Message:
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return a cache key that equal role tables share."""
+    """Return a cache key that equal role tables share, rejecting other types."""
     if callable(roles):
         return roles
+    if not isinstance(roles, Mapping):
+        raise TypeError(wrong_type("roles", roles, "a mapping from role to section, or a function"))
     return tuple(roles.items())
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
-from budgetkit.budget.allocation import Allocation, check_choice
+from budgetkit.budget.allocation import Allocation, check_all, check_choice
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import out_of_range
 from budgetkit.counters import count_of
@@ -98,6 +98,7 @@ def truncate(
     >>> truncate("first line\nsecond line\nthird line", 5, words, keep="tail", by="line", marker="[...]\n")
     '[...]\nsecond line\nthird line'
     """
+    check_all("text", [text], str)
     _check(limit, keep, by, marker_at)
     count = count_of(counter)
     if not hasattr(count, "fresh"):  # a plain function, not a counter

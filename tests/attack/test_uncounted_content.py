@@ -215,3 +215,119 @@ def test_the_context_and_the_source_of_a_document_are_counted(part: dict[str, An
         return bk.count_request({**body, "messages": messages}).tokens
 
     assert tokens(part) > 500 + tokens(json.loads(json.dumps(part).replace(LONG, "x")))
+
+
+CALLED: dict[str, Any] = {"id": "1", "type": "function"}
+CALLED["function"] = {"name": "f", "arguments": "{}"}
+REASONING = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text"}]}
+REASONING["content"][0]["text"] = LONG  # type: ignore[index]
+SUMMARY = {"type": "reasoning", "summary": [{"type": "summary_text", "text": LONG}]}
+SEALED = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"}
+SAID = {"role": "assistant", "content": "So."}
+
+
+def answer(**fields: Any) -> list[dict[str, Any]]:
+    """Return a conversation in OpenAI's chat format with one answer."""
+    return [*QUESTION, {**SAID, **fields}, *QUESTION]
+
+
+#: Each body with thinking, and the words that close the gate; none where the provider is known to drop it: OpenAI reads
+#: no reasoning again before a text (recorded calls, billing.md of the reference, rule 5).
+THINKING: dict[str, tuple[dict[str, Any], str]] = {
+    "chat before a text": ({**CHAT, "messages": answer(reasoning_content=LONG)}, ""),
+    "chat before a call": (
+        {**CHAT, "messages": answer(reasoning=LONG, tool_calls=[CALLED])},
+        "thinking in the history",
+    ),
+    "chat of another program": (
+        {**CHAT, "messages": answer(thinking_blocks=[{"thinking": LONG}])},
+        "thinking in the history",
+    ),
+    "chat of an unknown model": (
+        {**CHAT, "model": "mine", "messages": answer(reasoning_content=LONG)},
+        "thinking in the history",
+    ),
+    "responses, summary": (
+        {**RESPONSES, "model": "gpt-5", "input": [*QUESTION, SUMMARY, SAID]},
+        "",
+    ),
+    "responses, text": (
+        {**RESPONSES, "model": "gpt-5", "input": [*QUESTION, REASONING, SAID, *QUESTION]},
+        "thinking in the history",
+    ),
+    "responses, sealed": (
+        {**RESPONSES, "model": "gpt-5", "input": [*QUESTION, SEALED, SAID, *QUESTION]},
+        "encrypted reasoning",
+    ),
+    "anthropic": (
+        {
+            **CLAUDE,
+            "messages": answer(content=[{"type": "thinking", "thinking": LONG, "signature": "x"}]),
+        },
+        "thinking in the history",
+    ),
+    "gemini": (
+        {
+            "model": "gemini-2.5-flash",
+            "contents": [
+                *GEMINI["contents"],
+                {"role": "model", "parts": [{"text": LONG, "thought": True}, {"text": "So."}]},
+                *GEMINI["contents"],
+            ],
+        },
+        "thinking in the history",
+    ),
+    "gemini, sealed": (
+        {
+            "model": "gemini-2.5-flash",
+            "contents": [
+                *GEMINI["contents"],
+                {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "f"}, "thoughtSignature": "x"}],
+                },
+            ],
+        },
+        "reasoning before a call",
+    ),
+    "converse": (
+        {
+            **CONVERSE,
+            "modelId": "anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "messages": [
+                *CONVERSE["messages"],
+                {
+                    "role": "assistant",
+                    "content": [{"reasoningContent": {"reasoningText": {"text": LONG}}}],
+                },
+            ],
+        },
+        "thinking in the history",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "words"), THINKING.values(), ids=THINKING)
+@pytest.mark.parametrize("model", ["its own", None])
+@pytest.mark.filterwarnings("ignore")
+def test_thinking_that_is_not_counted_closes_the_gate(
+    body: dict[str, Any], words: str, model: str | None
+) -> None:
+    """It counted nothing in a conversation, and the gate was open."""
+    assert bk.count_request(body).uncounted[-1:] == ((words,) if words else ())
+    found = check(
+        BUDGET,
+        traces=[bk.load_trace(body)],
+        model=model and str(body.get("model") or body.get("modelId")),
+        window=4_000,
+        counter="o200k_base",
+    )
+    said = " ".join(str(failure) for failure in found.failures)
+    assert ("cannot be counted" in said, words in said) == (bool(words), True)
+
+
+def test_thinking_for_an_unknown_provider_closes_the_gate() -> None:
+    """Without a model, nobody knows whether it is dropped."""
+    trace = bk.load_trace({"messages": answer(reasoning_content=LONG)})
+    found = check(BUDGET, traces=[trace], counter="o200k_base")
+    assert "thinking in the history cannot be counted" in str(found)

@@ -131,6 +131,36 @@ CALLS: dict[str, Callable[[Any], object]] = {
 }
 
 
+HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
+
+
+def made_up() -> bk.Session:
+    return bk.Session(bk.load_trace("made-up-session"))
+
+
+# Python's own words came out of these: "object of type ... is not iterable".
+CALLS |= {
+    "sweep": lambda value: untyped.sweep(BUDGET, {"a": 30}, b=value),
+    "cut_share": lambda value: untyped.plan.cut_share(value, "window"),
+    "what_if": lambda value: untyped.what_if(value, threshold=[100_000]),
+    **{
+        f"what_if.{name}": lambda value, name=name: untyped.what_if(made_up(), **{name: value})  # type: ignore[misc]
+        for name in ("threshold", "keep", "cache_life", "model")
+    },
+    "count_request.host": lambda value: untyped.count_request(
+        {"messages": HELLO}, "gpt-4o", host=value
+    ),
+    "Conversation.roles": lambda value: untyped.Conversation(bk.presets.chat(4_000), roles=value),
+    "demand.roles": lambda value: untyped.load_trace("support-chat").demand("chars/4", value),
+    "items.turn": lambda value: untyped.load_trace("support-chat").items(value, "chars/4"),
+    "working_memory": lambda value: untyped.presets.working_memory(history_floor=value),
+    "truncate": lambda value: untyped.truncation.truncate(value, 9, "chars/4"),
+    "from_json": bk.state.from_json,
+    "from_yaml": bk.state.from_yaml,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any], object]) -> None:
     for name, value in STRANGE.items():

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.extras.shell.gate import check
 from budgetkit.files import read_toml
 from budgetkit.models import resolve
 from budgetkit.models.names import openai_family
@@ -1161,3 +1162,186 @@ def test_thinking_in_a_field_of_another_program_is_named(field: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert bk.count_request(body).uncounted == ("thinking in the history",)
+
+
+def test_the_tool_plan_of_cohere_is_counted() -> None:
+    """Cohere sends it back with the call (docs.cohere.com, basic usage of tool use); it counted nothing."""
+    plan = "I will look whether the host answers, and then say so."
+    calls = [{"id": "1", "type": "function", "function": {"name": "ping", "arguments": "{}"}}]
+    answer = {"role": "assistant", "tool_calls": calls}
+    result = {"role": "tool", "tool_call_id": "1", "content": "up"}
+
+    def counted(model: str, **fields: Any) -> bk.requests.RequestCount:
+        return bk.count_request({"model": model, "messages": [HELLO, {**answer, **fields}, result]})
+
+    model = "command-a-03-2025"
+    more = counted(model, tool_plan=plan).tokens - counted(model).tokens
+    assert more == bk.counter(model)(plan) == 13
+    assert counted(model, tool_plan=plan).uncounted == ()
+    assert "0 of 0 recorded calls" in counted(model="gpt-4o", tool_plan=plan).counted_by
+
+
+CALL_ID: dict[str, str] = {"call_id": "1"}
+RESULT_1: dict[str, Any] = {"role": "tool", "tool_call_id": "1", "content": "up"}
+MANY_WORDS = {"words": "word " * 500}
+#: A call or a result with a misspelled field in each format, and the words that name it.
+MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
+    "chat": (
+        {
+            "messages": [
+                HELLO,
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "1", "function": {"name": "f", "argumnets": "{}"}}],
+                },
+                RESULT_1,
+            ]
+        },
+        "'argumnets' of a tool call",
+    ),
+    "chat, old": (
+        {
+            "messages": [
+                HELLO,
+                {"role": "assistant", "function_call": {"name": "f", "argumnets": "{}"}},
+            ]
+        },
+        "'argumnets' of a tool call",
+    ),
+    "chat, flat": (
+        {
+            "messages": [
+                HELLO,
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [{"id": "1", "name": "f", "argumnets": "{}"}],
+                },
+                RESULT_1,
+            ]
+        },
+        "'argumnets' of a tool call",
+    ),
+    "responses": (
+        {"input": [HELLO, {"type": "function_call", **CALL_ID, "name": "f", "argumnets": "{}"}]},
+        "'argumnets' of a tool call",
+    ),
+    "responses, result": (
+        {
+            "input": [
+                HELLO,
+                {"type": "function_call", **CALL_ID, "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", **CALL_ID, "ouptut": "up"},
+            ]
+        },
+        "'ouptut' of a tool result",
+    ),
+    "anthropic": (
+        {
+            "system": "x",
+            "messages": [
+                HELLO,
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "1", "name": "f", "inptu": MANY_WORDS}],
+                },
+            ],
+        },
+        "'inptu' of a tool call",
+    ),
+    "anthropic, result": (
+        {
+            "system": "x",
+            "messages": [
+                HELLO,
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}],
+                },
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "1", "contnet": "up"}],
+                },
+            ],
+        },
+        "'contnet' of a tool result",
+    ),
+    "gemini": (
+        {
+            "contents": [
+                {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "f", "parameters": MANY_WORDS}}],
+                }
+            ]
+        },
+        "'parameters' of a tool call",
+    ),
+    "gemini, result": (
+        {
+            "contents": [
+                {
+                    "role": "user",
+                    "parts": [{"functionResponse": {"name": "f", "respnse": MANY_WORDS}}],
+                }
+            ]
+        },
+        "'respnse' of a tool result",
+    ),
+    "converse": (
+        {
+            "toolConfig": {},
+            "messages": [
+                {
+                    "role": "assistant",
+                    "content": [{"toolUse": {"toolUseId": "1", "name": "f", "inptu": MANY_WORDS}}],
+                }
+            ],
+        },
+        "'inptu' of a tool call",
+    ),
+    "converse, result": (
+        {
+            "toolConfig": {},
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"toolResult": {"toolUseId": "1", "contnet": [{"text": "up"}]}}],
+                }
+            ],
+        },
+        "'contnet' of a tool result",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "named"), MISSPELT.values(), ids=MISSPELT)
+@pytest.mark.filterwarnings("ignore")
+def test_a_misspelt_field_of_a_call_is_named_and_closes_the_gate(
+    body: dict[str, Any], named: str
+) -> None:
+    """It counted nothing in silence, except in the function of a chat call."""
+    with pytest.warns(UserWarning, match=f"Unknown key {named} in message"):
+        count = bk.count_request(body, "gpt-4o")
+    assert f"unknown key {named}" in count.uncounted
+    assert (count.exact, count.interval[1]) == (False, None)
+    with pytest.raises(ValueError, match=f"Unknown key {named} in message"):
+        check(bk.presets.chat(8_192), traces=[bk.load_trace(body)], counter="o200k_base")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"functionCall": {"name": "f"}},
+        {"functionCall": {"name": "f", "id": "1"}, "thoughtSignature": "x"},
+        {"functionResponse": {"name": "f", "parts": [{"text": "x"}]}},
+    ],
+    ids=["no arguments", "signature", "parts"],
+)
+def test_a_call_without_arguments_is_not_misspelt(part: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        count = bk.count_request(
+            {"contents": [{"role": "model", "parts": [part]}]}, "gemini-2.5-pro"
+        )
+    assert not any("unknown" in name for name in count.uncounted)

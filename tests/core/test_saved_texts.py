@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from typing import Any
 
 import jsonschema
 import pytest
@@ -233,10 +235,11 @@ def test_a_file_nested_without_end_loads_or_is_refused_in_words(depth: int) -> N
 
 
 def test_half_a_character_that_0_1_0_wrote_is_read() -> None:
+    """As U+FFFD, so that it can be saved again."""
     said = ', "texts": {"items": [{"value": "cut \\ud83d"}], "cuts": []}'
     plan = state.from_json(PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, said))
     assert isinstance(plan, bk.Plan)
-    assert plan.decisions[0].item.payload == "cut \ud83d"
+    assert plan.decisions[0].item.payload == "cut \ufffd"
 
 
 @pytest.mark.parametrize("field", ["name", "key", "value"])
@@ -261,3 +264,18 @@ def test_a_budget_is_named_by_whole_characters(field: str) -> None:
 def test_keys_that_are_one_to_yaml_are_told(keys: str, twice: str) -> None:
     with pytest.raises(ValueError, match=f"Duplicate key {twice}. Remove one of them"):
         state.from_yaml(f"budgetkit: 1\nbudget: {{window: 9, roles: {{{keys}}}}}")
+
+
+@pytest.mark.parametrize("old", ['"Be brief."', '"key"', '"g"', '"user"'])
+@pytest.mark.parametrize("read", [state.from_json, state.from_yaml])
+def test_half_a_character_is_read_as_it_is_counted_and_saved_again(
+    old: str, read: Callable[[str], Any]
+) -> None:
+    """It was read as it stood, and then to_json refused it. Counters take it for U+FFFD, as Python's codecs do."""
+    budget = bk.Budget(100, (), [bk.Allocation("a", keep="best")])
+    payload = {"key": ["Be brief."]}
+    item = bk.Item("a", 3, group=("g", 1), payload=payload, roles={"user": "a"})
+    saved = state.to_json(bk.fit(budget, [item]), texts=True)
+    assert old in saved
+    plan = read(saved.replace(old, '"half \\ud83d"'))
+    assert state.to_json(plan, texts=True) == saved.replace(old, '"half \ufffd"')

@@ -276,3 +276,20 @@ def test_a_session_names_a_request_without_a_readable_number(tmp_path: Path) -> 
     trace = bk.load_trace(path)
     assert bk.trace.usage_frame(trace)["context_tokens"].tolist() == [100]
     assert "input_tokens (not a whole number)" in unread(trace)[0]
+
+
+def test_missing_output_tokens_are_named_and_other_nulls_are_nothing() -> None:
+    """Null output counted 0 in silence; null cache fields mean none, as in OpenAI's and Anthropic's own answers."""
+    assert unread(loaded({"prompt_tokens": 12, "completion_tokens": None})) == [
+        "Not read: usage fields output tokens (missing). The token sums may be incomplete."
+    ]
+    whole = {"prompt_tokens": 12, "completion_tokens": None, "total_tokens": 12}
+    cached = {"input_tokens": 12, "output_tokens": 3, "cache_read_input_tokens": None}
+    for usage in (whole, cached, {"prompt_tokens": 12}):
+        assert unread(loaded(usage)) == []
+
+
+def test_nan_in_a_list_is_named() -> None:
+    usage: dict[str, Any] = {"inputTokens": 12, "outputTokens": 3}
+    usage["cacheDetails"] = [{"ttl": "1h", "inputTokens": float("nan")}]
+    assert "cacheDetails.*.inputTokens (not a whole number)" in unread(loaded(usage))[0]

@@ -115,8 +115,8 @@ def test_usual_values_lie_between_the_instructions_and_the_whole(session: bk.Ses
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({}, "one setting at a time"),
-        ({"threshold": 1_000, "keep": 10}, "one setting at a time"),
+        ({}, "Not exactly one setting"),
+        ({"threshold": 1_000, "keep": 10}, "Not exactly one setting"),
         ({"cache_life": "2h"}, "Unknown cache life '2h'. Choose one of: '5m', '1h'"),
         ({"threshold": 100_000, "rule": "last turns"}, "writes no summary"),
     ],

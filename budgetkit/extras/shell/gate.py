@@ -53,9 +53,14 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
-from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.billing.charges import count_charges, unwritten_tools
-from budgetkit.requests.reading.request import ProviderRequest, read_request
+from budgetkit.requests import DEFAULT_FRAMING, Framing, read_tools
+from budgetkit.requests.billing.charges import (
+    count_charges,
+    originals_of,
+    uncharged_thinking,
+    unwritten_tools,
+)
+from budgetkit.requests.reading.request import ProviderRequest, read_request, sealed_thinking
 from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 from budgetkit.trace.loading import UnreadableFileError
@@ -335,6 +340,11 @@ def check(
         _check_messages(trace)
         own = trace.framing_of(count, own_framing)
         uncounted += [*trace.uncounted, *_unwritten(trace.tools, own)]
+        # Without a model, nobody knows which thinking the provider drops.
+        rules = None if own is DEFAULT_FRAMING else own.rules
+        uncounted += uncharged_thinking(trace.messages, "chat", rules)
+        records = [record for message in trace.messages for record in originals_of(message)]
+        uncounted += sealed_thinking(records, "chat", trace.messages)
         recorded = _recorded_request(trace)
         # Fields of the file, such as its title, do not belong to the request.
         uncounted += [part for part in recorded.uncounted if not part.startswith("field ")]

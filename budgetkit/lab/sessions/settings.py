@@ -21,6 +21,7 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import brief, check_tokens
+from budgetkit.budget.allocation import check_all
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import known_prices
@@ -154,14 +155,16 @@ def what_if(
     >>> table["value"].tolist(), table["compactions"].tolist()
     (['as recorded', 100000, 150000], [1, 8, 1])
     """
-    settings = {"threshold": threshold, "keep": keep, "cache_life": cache_life, "model": model}
+    settings: dict[str, Any] = {"threshold": threshold, "keep": keep}
+    settings |= {"cache_life": cache_life, "model": model}
     named = {name: values for name, values in settings.items() if values is not None}
     if len(named) != 1:
-        raise TypeError(
-            f"what_if() changes one setting at a time. Pass one of: {', '.join(settings)}."
-        )
+        raise TypeError(f"Not exactly one setting to change. Pass one of: {', '.join(settings)}.")
     [(setting, values)] = named.items()
-    listed: list[Any] = [values] if isinstance(values, int | str) else [*values]
+    is_list = isinstance(values, Iterable) and not isinstance(values, str)
+    listed = [*values] if is_list else [values]
+    if setting in ("cache_life", "model"):
+        check_all(setting, listed, str)
     if setting == "cache_life" and (unknown := [life for life in listed if life not in LIVES]):
         raise ValueError(unknown_name("cache life", unknown[0], LIVES))
     for size in listed if setting in ("threshold", "keep") else ():
@@ -170,7 +173,11 @@ def what_if(
     def table_of(one: Session) -> pd.DataFrame:
         return _Trial(one, replay_setup(one, window), rule).table(setting, listed)
 
-    return table_of(session) if isinstance(session, Session) else _over_all([*session], table_of)
+    return (
+        table_of(session)
+        if isinstance(session, Session)
+        else _over_all([*check_all("session", session, Session)], table_of)
+    )
 
 
 def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import as_counter
-from budgetkit.message import Message, Raw
+from budgetkit.message import Message, Raw, as_json
 from budgetkit.requests.reading.formats import value_at
 from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.parts import as_json, as_list, objects_in, sorted_part
+from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import Schema, inlined, parameters_of, tool_name
 
@@ -180,18 +180,32 @@ def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | N
             or any(
                 kind == "thought" for block in blocks_of(message) for kind, _ in sorted_part(block)
             )
+            # Recorded OpenAI requests have summaries of reasoning, and never its text.
+            or (
+                rules.thinking_gaps
+                and any(
+                    record.get("type") == "reasoning" and record.get("content")
+                    for record in originals_of(message)
+                )
+            )
             or f"{shape} {'call' if message.tool_calls else 'text'}" in rules.thinking_gaps
         ):
             return ["thinking in the history"]
     return []
 
 
+def originals_of(message: Message) -> list[Raw]:
+    """List the provider's records that a message was read from."""
+    origin = origin_of(message.raw)
+    if origin is not None:
+        return objects_in(origin["records"])
+    native = message.raw.get("native", message.raw)
+    return objects_in(native if isinstance(native, list) else [native])
+
+
 def blocks_of(message: Message) -> list[Raw]:
     """List the original blocks of a message and of its tool results."""
-    origin = origin_of(message.raw)
-    native = message.raw.get("native", message.raw)
-    records = [native] if origin is None else origin["records"]
-    blocks = [block for record in records for block in objects_in(as_object(record).get("content"))]
+    blocks = [b for record in originals_of(message) for b in objects_in(record.get("content"))]
     inside = (value_at(block, "content|toolResult.content") for block in blocks)
     return [*blocks, *(block for content in inside for block in objects_in(content))]
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from budgetkit.message import as_json
 from budgetkit.requests.billing.charges import Charge
-from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import as_object
 from budgetkit.requests.reading.tools import (
     Schema,

@@ -20,12 +20,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from budgetkit.message import Data, Message, is_system
+from budgetkit.message import Data, Message, as_json, is_system
 from budgetkit.models.names import calibration_row
 from budgetkit.requests.billing.charges import EVERYWHERE, Charge, Charges, blocks_of, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.formats import format_table, value_at
-from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,

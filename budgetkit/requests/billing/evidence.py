@@ -213,6 +213,8 @@ def _part_names(request: ProviderRequest) -> Iterator[str]:
     calls = [call for message in request.messages for call in message.raw.get("tool_calls") or ()]
     if any("custom" in call for call in calls):
         yield "custom tools"
+    if any(message.raw.get("tool_plan") for message in request.messages):
+        yield "tool plan"
     if request.forced:
         yield "forced tool"
     for name in ("required", "none", "sequential", "thinking", "audio"):

@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import Literal
 
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, Message, Raw, ToolCall, is_system
+from budgetkit.message import RESULT_ROLES, Message, Raw, ToolCall, as_json, as_text, is_system
 from budgetkit.models.names import dashed
 from budgetkit.requests.billing.charges import EVERYWHERE, Charge, Charges
 from budgetkit.requests.billing.estimates import (
@@ -41,7 +41,7 @@ from budgetkit.requests.billing.estimates import (
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai import namespace
 from budgetkit.requests.reading.formats import without_empty
-from budgetkit.requests.reading.parts import as_json, as_list, as_text, objects_in
+from budgetkit.requests.reading.parts import as_list, objects_in
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,

@@ -30,7 +30,7 @@ from budgetkit.counters import (
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows
-from budgetkit.message import RESULT_ROLES, Image, Message, Raw, is_system
+from budgetkit.message import RESULT_ROLES, Image, Message, Raw, as_json, is_system
 from budgetkit.models import Model, resolve
 from budgetkit.requests.billing.charges import Charge, Count, Rules, count_charges, thinking_charges
 from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge
@@ -38,7 +38,6 @@ from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 from budgetkit.requests.billing.images import priced
 from budgetkit.requests.billing.openai import FAMILIES, OpenAIFamily, OpenAIRules
-from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.message import RESULT_ROLES, Message, is_system
+from budgetkit.message import RESULT_ROLES, Message, as_json, is_system
 from budgetkit.models.names import FAMILY_ENCODING, bare
-from budgetkit.requests.billing.charges import Charge, Charges
+from budgetkit.requests.billing.charges import Charge, Charges, originals_of
 from budgetkit.requests.billing.declarations import declaration_charge
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.reading.parts import as_json, as_list, objects_in
+from budgetkit.requests.reading.parts import as_list
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
@@ -498,13 +498,11 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
             if family.schema_answer:
                 second_name = call.name
                 # sent back unchanged, with the provider's own id and a status
-                native = message.raw.get("native")
-                items = objects_in(native if isinstance(native, list) else [native])
                 if is_alone and any(
                     item.get("call_id") == call.id
                     and str(item.get("id") or "").startswith("fc_")
                     and "status" in item
-                    for item in items
+                    for item in originals_of(message)
                 ):
                     fixed += _AS_ANSWERED
             texts = (f"functions.{call.name}", second_name, compact(call.arguments))

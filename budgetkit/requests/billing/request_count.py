@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from budgetkit.budget import brief, quoted, warn_caller
+from budgetkit.budget.allocation import check_all
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.counters.encodings import replace_surrogates
@@ -224,10 +225,15 @@ def count_request(
     >>> counted.tokens, [row.tokens for row in counted.ledger]
     (40, [3, 8, 14, 15])
     """
+    check_all("host", [host], str)
     read = read_request(request)
+    misspelt: list[str] = []
     for place, message in enumerate(read.messages, start=1):
-        for problem, advice in misspelt_keys(as_object(message.raw.get("native", message.raw))):
+        natives = misspelt_keys(as_object(message.raw.get("native")))
+        for problem, advice in dict.fromkeys([*misspelt_keys(message.raw), *natives]):
             warn_caller(f"{problem} in message {place} is not counted. {advice}, or leave it out.")
+            if " tool " in problem:  # a message's own fields are listed already
+                misspelt.append(f"{problem[0].lower()}{problem[1:]}")
     billing_model: str | Model = read.model or _ASSUMED[read.shape]
     if model is not None:
         billing_model = model
@@ -252,6 +258,7 @@ def count_request(
     measured = Counts(cost.kind for cost in media)
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
+    left += misspelt
     left += uncharged_thinking(billed.messages, billed.shape, rules)
     if forwarder := host or resolved.host:
         left += filter(None, [hidden_prompt(forwarder)])

@@ -12,7 +12,8 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from budgetkit.message import Data, Raw
+from budgetkit.budget.quoting import nearest_name
+from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import (
     format_table,
     holds,
@@ -23,6 +24,8 @@ from budgetkit.requests.reading.formats import (
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
+# Fields of a call or a result that are counted elsewhere or cost nothing.
+_NO_CONTENT = {"parts", "status", "type"}
 
 
 def sorted_part(part: Any) -> list[Sorted]:
@@ -113,7 +116,25 @@ def _call(part: Raw, mark: str) -> Data:
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
     function = {"name": _name(name), "arguments": _json(arguments)}
+    if None in (name, arguments):
+        function |= _misspelt(part, format_table("calls")[mark])
     return {"id": _name(id), "type": "function", "function": function}
+
+
+def _misspelt(part: Raw, paths: Sequence[str]) -> Data:
+    """Return a call's or a result's unknown fields, one of which may be misspelled.
+
+    An object of its own, such as Gemini's functionCall, has few fields, so each unknown one is returned. Other parts
+    have fields of their program, so only those with a similar name are returned.
+    """
+    known = {path.rpartition(".")[2] for path in "|".join(paths).split("|")} | _NO_CONTENT
+    above = paths[-1].partition("|")[0].rpartition(".")[0]
+    fields = value_at(part, above) if above else part
+    return {
+        name: value
+        for name, value in (fields.items() if isinstance(fields, Mapping) else ())
+        if value and name not in known and (above or nearest_name(str(name), known))
+    }
 
 
 def _result(part: Raw, mark: str) -> Data:
@@ -125,7 +146,9 @@ def _result(part: Raw, mark: str) -> Data:
         contents = _contents(output)
     contents += _contents(value_at(part, format_table("result_parts").get(mark, "")))
     is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
-    return result_message("tool", id, name, contents) | without_empty(is_error=is_error)
+    misspelt = [*_misspelt(part, format_table("results")[mark])] if output is None else []
+    about = without_empty(is_error=is_error, misspelt=misspelt)
+    return result_message("tool", id, name, contents) | about
 
 
 def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
@@ -214,24 +237,6 @@ def objects_in(value: Any) -> list[Raw]:
 def as_list(value: Any) -> Sequence[Any]:
     """Return a list or tuple unchanged, or else an empty sequence."""
     return value if isinstance(value, list | tuple) else ()
-
-
-def as_json(value: Any) -> str:
-    """Write a value as JSON without escaping non-ASCII letters."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def as_text(value: Any) -> str:
-    """Write a value as text for a prompt.
-
-    A string is unchanged, None is "", and other values are JSON.
-
-    >>> as_text({"place": "Oslo"}), as_text(None)
-    ('{"place": "Oslo"}', '')
-    """
-    if value is None or isinstance(value, str):
-        return value or ""
-    return as_json(value)
 
 
 def _name(value: Any) -> str:

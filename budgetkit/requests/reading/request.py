@@ -233,15 +233,15 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
                 break  # earlier thinking is not sent again
             if message.tool_calls and "reasoning_content" in message.raw:
                 signs = ["reasoning before a call"]
-        # It is not published which encrypted reasoning is read again, or how many tokens it has.
-        if any(item.get("encrypted_content") for item in objects_in(records)):
-            signs.append("encrypted reasoning")
-    elif shape == "gemini" and any(
+    # It is not published which encrypted reasoning is read again, or how many tokens it has.
+    if any(record.get("encrypted_content") for record in objects_in(records)):
+        signs.append("encrypted reasoning")
+    if any(
         _SIGNATURES & part.keys() and "text" not in part
-        for content in objects_in(records)
-        for part in objects_in(content.get("parts"))
+        for record in objects_in(records)
+        for part in objects_in(record.get("parts"))
     ):
-        signs = ["reasoning before a call"]
+        signs.append("reasoning before a call")
     return signs
 
 

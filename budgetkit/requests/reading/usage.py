@@ -41,7 +41,8 @@ def usage_of(
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
     paths = _paths_in(frozenset(map(str, raw)))
     count = {name: _count(raw, where) for name, where in paths.items() if name != "named"}
-    unread = [path for path in _filled_fields(raw, ()) if not _is_known(path)]
+    filled = _filled_fields(raw, ())
+    unread = [path for path in filled if path.endswith(")") or not _is_known(path)]
     for name, number in count.items():
         if number is None and name not in _NO_NUMBERS:
             unread += [
@@ -49,6 +50,9 @@ def usage_of(
                 for path in paths[name]
                 if isinstance(value_at(raw, path), str | float | bool)
             ]
+    is_null = any(raw.get(path, "") is None for path in paths["output"])
+    if is_null and count["output"] is None and count["total"] != count["input"]:
+        unread.append("output tokens (missing)")
     if raw.get("unit") not in (None, "", "TOKENS"):
         unread.append("unit (not tokens)")
     sent = count["input"]
@@ -188,7 +192,10 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
         for name, field in fields:
             yield from _filled_fields(field, (*steps, str(name)))
     elif isinstance(value, int | float | str) and not isinstance(value, bool) and value:
-        yield ".".join(filter(None, steps))
+        path = ".".join(filter(None, steps))
+        # The caller checks the numbers outside lists.
+        is_nan = "*" in steps and value != value
+        yield f"{path} (not a whole number)" if is_nan else path
 
 
 def _priced_apart(word: Any) -> str:

@@ -15,10 +15,10 @@ from functools import cached_property
 from itertools import compress
 from typing import Any
 
-from budgetkit.message import Data, Raw
+from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
-from budgetkit.requests.reading.parts import as_text, objects_in
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import Records, read_records
 from budgetkit.trace.importers import COPIED, UNSENT, billed, notes_of
 from budgetkit.trace.jsonl import Numbered

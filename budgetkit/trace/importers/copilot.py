@@ -15,9 +15,9 @@ from functools import reduce
 from pathlib import PurePosixPath
 from typing import Any
 
-from budgetkit.message import Data, Raw
+from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import value_at, without_empty
-from budgetkit.requests.reading.parts import as_list, as_text, content_of, objects_in
+from budgetkit.requests.reading.parts import as_list, content_of, objects_in
 from budgetkit.requests.reading.request import as_object
 from budgetkit.trace.importers import UNREAD, count_damaged, notes_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from budgetkit.message import Data, Raw
+from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import (
     Format,
     format_table,
@@ -16,7 +16,7 @@ from budgetkit.requests.reading.formats import (
     value_at,
     without_empty,
 )
-from budgetkit.requests.reading.parts import as_list, as_text, content_of, is_item, objects_in
+from budgetkit.requests.reading.parts import as_list, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
 from budgetkit.trace.importers import ITEMS, UNREAD, count_damaged, notes_of
 
