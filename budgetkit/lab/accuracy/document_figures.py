@@ -36,11 +36,11 @@ from budgetkit.lab.figures.question import (
     Spec,
     bars,
     label,
-    layout,
     note,
     plain,
     points,
     short,
+    spec_of,
     table_rows,
 )
 from budgetkit.lab.figures.scales import INK, LETTER, width_of
@@ -151,7 +151,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     notes = []
     place = {"xref": "paper", "xanchor": "left", "yref": "y"}
     for first in table_rows(table.drop_duplicates("class")):
-        ticks.append(f"{label(str(first['class']), 20)} ({first['class_documents']:,})")
+        ticks.append(f"{label(first['class'], 20)} ({first['class_documents']:,})")
         off = f"{100 * first['class_error']:,.{int(first['class_error'] < 1)}f} % off"
         notes.append(note(off, 1, row[first["class"]], **place))
     reach = 0.03 * (end - low)
@@ -160,9 +160,8 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     y_axis: Spec = {"tickvals": [*row.values()], "ticktext": ticks}
     y_axis |= {"showgrid": False, "zeroline": False, "range": [-0.6, len(classes) - 0.4]}
     height = max(190, 44 * len(classes) + 70)
-    strip = layout(height, x_axis, y_axis, annotations=notes, meta={"top": 6})
-    strip["margin"]["r"] = 72
-    return {"data": [drawn, ring], "layout": strip}
+    more = {"annotations": notes, "meta": {"top": 6}, "margin": {"r": 72}}
+    return spec_of([drawn, ring], height, x_axis, y_axis, **more)
 
 
 #: Draw each document's error, class by class.
@@ -225,8 +224,7 @@ def _draw_pieces(table: Columns) -> Spec:
         widest = max(widest, 15 + start)
     across = {"range": [0, widest], "visible": False}
     down = {"range": [y + 0.6, -0.7], "visible": False}
-    drawn = layout((y + 1) * _ROW + 70, across, down, annotations=notes, barmode="overlay")
-    return {"data": data, "layout": drawn}
+    return spec_of(data, (y + 1) * _ROW + 70, across, down, annotations=notes, barmode="overlay")
 
 
 def _say_pieces(table: Columns) -> str:
@@ -286,7 +284,7 @@ def _draw_overrun(table: Columns) -> Spec:
     down |= {"showgrid": False, "zeroline": False}
     more = {"barmode": "stack", "shapes": [mark], "annotations": notes, "showlegend": True}
     legend = {"orientation": "h", "y": -0.35, "traceorder": "normal"}
-    return {"data": data, "layout": layout(260, across, down, legend=legend, **more)}
+    return spec_of(data, 260, across, down, legend=legend, **more)
 
 
 def _say_overrun(table: Columns) -> str:

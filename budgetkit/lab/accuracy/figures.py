@@ -18,12 +18,12 @@ from budgetkit.lab.figures.question import (
     Spec,
     bars,
     label,
-    layout,
     line,
     plain,
     points,
     short,
     signed,
+    spec_of,
     table_rows,
 )
 from budgetkit.lab.figures.scales import INK
@@ -44,9 +44,9 @@ def _by_class(errors: pd.DataFrame) -> pd.DataFrame:
 def _draw_by_class(table: pd.DataFrame) -> Spec:
     boxes: list[Spec] = []
     for (counter, rows), shade in zip(table.groupby("counter", sort=False), cycle(_OKABE_ITO)):
-        name = plain(str(counter))
+        name = plain(counter)
         tips = [
-            f"{plain(str(row.document) or str(row.source))}, {plain(str(row.language))}<br>"
+            f"{plain(str(row.document) or str(row.source))}, {plain(row.language)}<br>"
             f"{row.exact:,} tokens, counted {row.estimate:,}"
             for row in rows.itertuples()
         ]
@@ -54,7 +54,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
             {
                 "type": "box",
                 "name": name,
-                "x": [plain(str(value)) for value in rows["class"]],
+                "x": [plain(value) for value in rows["class"]],
                 "y": (100 * rows["error"]).round(1).tolist(),
                 "text": tips,
                 "hovertemplate": f"%{{text}}<br>%{{y:+.1f}} %<extra>{name}</extra>",
@@ -72,8 +72,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
         "nticks": 8,
     }
     legend = {"orientation": "h", "y": -0.15, "x": 0}
-    drawn = layout(420, {}, y, boxmode="group", showlegend=True, legend=legend)
-    return {"data": boxes, "layout": drawn}
+    return spec_of(boxes, 420, {}, y, boxmode="group", showlegend=True, legend=legend)
 
 
 def _buffers(
@@ -103,7 +102,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
                 100 * rows["risk"],
                 (100 * buffer).round(2),
                 mode="lines+markers",
-                name=plain(str(name)),
+                name=plain(name),
                 error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down},
                 line={"color": shade},
                 customdata=rows["tokens"].tolist(),
@@ -126,8 +125,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
         "rangemode": "tozero",
     }
     legend = {"orientation": "h", "y": -0.25, "x": 0}
-    drawn = layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)
-    return {"data": lines, "layout": drawn}
+    return spec_of(lines, 340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)
 
 
 def _tax(errors: pd.DataFrame, window: int = 128_000) -> pd.DataFrame:
@@ -158,7 +156,7 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     bar = bars(sizes, texts, hovertemplate=hover, marker=marker, y=y)
     x = {"title": "characters that fill the window", "tickformat": "~s", "showgrid": False}
     x |= {"range": [0, 1.09 * max(sizes)]}
-    return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
+    return spec_of([bar], max(300, 19 * len(table) + 80), x, {"showgrid": False})
 
 
 def _say_by_class(table: pd.DataFrame) -> str:
@@ -236,7 +234,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     x = {**TOKENS, "nticks": 6, "zerolinewidth": 2, "showgrid": False}
     x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
     y = {"autorange": "reversed", "showgrid": False}
-    return {"data": [bar], "layout": layout(max(190, 26 * len(rows) + 60), x, y, meta={"top": 6})}
+    return spec_of([bar], max(190, 26 * len(rows) + 60), x, y, meta={"top": 6})
 
 
 #: Draw the shared pool and the history budget as counted, by actual tokens, and with the buffer.
@@ -315,8 +313,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
                 arrow |= {"ax": 26, "xanchor": "left", "align": "left"}
             notes.append(arrow)
             height += half
-    drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
-    return {"data": [dots], "layout": drawn}
+    return spec_of([dots], 330, x_axis, y_axis, annotations=notes, meta={"top": 8})
 
 
 #: Draw the speed and the error of counters.

@@ -34,12 +34,12 @@ from budgetkit.lab.figures.question import (
     counted,
     end_labels,
     label,
-    layout,
     named_line,
     named_rows,
     note,
     plain,
     signed,
+    spec_of,
     table_rows,
 )
 from budgetkit.plan import Ints, with_undeclared
@@ -102,10 +102,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
     place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
     notes = [note(f"{sum(tokens):,} tokens in all", 1, 1, **place)]
-    return {
-        "data": [bar],
-        "layout": layout(len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20}),
-    }
+    return spec_of([bar], len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20})
 
 
 #: Draw the ledger of a counted request, with a bar for each message, tool, schema, image and hidden prompt.
@@ -220,7 +217,7 @@ def _draw_turns(table: Columns) -> Spec:
             corner = {"xanchor": anchor, "yref": "paper", "yanchor": "bottom"}
             notes.append(note(f"first cut: turn {turn:,}", turn, 1, **corner))
     more = {"hovermode": "x unified", "annotations": notes, "shapes": shapes, "meta": {"top": 20}}
-    return {"data": lines, "layout": layout(280, x, y, **more)}
+    return spec_of(lines, 280, x, y, **more)
 
 
 def _say(table: Columns) -> str:
@@ -269,10 +266,7 @@ def _draw_conversations(table: Columns) -> Spec:
         "showgrid": False,
     }
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
-    return {
-        "data": [bar],
-        "layout": layout(len(sections) * LINE + 70, x, named_rows(sections), meta=meta),
-    }
+    return spec_of([bar], len(sections) * LINE + 70, x, named_rows(sections), meta=meta)
 
 
 #: Draw the number of conversations with cuts, for a frame of demands by conversation and turn.
@@ -333,10 +327,7 @@ def _draw_counts(table: Columns) -> Spec:
         "nticks": 6,
         "zerolinewidth": 2,
     }
-    return {
-        "data": lines,
-        "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8}),
-    }
+    return spec_of(lines, 280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})
 
 
 def _say_counts(table: Columns) -> str:
