@@ -17,7 +17,7 @@ than the risk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -77,13 +77,14 @@ class Resampled:
         Each row has the windows of one corpus.
         """
         random = np.random.default_rng(self.seed)
-        return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
-
-    def _drawn(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Draw kinds, then sources of each kind, then documents of each source."""
-        kinds = random.integers(0, len(self.groups), len(self.groups))
-        groups = _within(self.groups, kinds, random)
-        return _within(self.documents, groups, random), self.documents[groups]
+        ratios = []
+        for _ in range(REPEATS):
+            # Kinds, then sources of each kind, then documents of each source.
+            kinds = random.integers(0, len(self.groups), len(self.groups))
+            groups = _within(self.groups, kinds, random)
+            drawn = _within(self.documents, groups, random)
+            ratios.append(self._filled(size, drawn, self.documents[groups], random))
+        return np.array(ratios)
 
     def _filled(self, size: float, drawn: Ints, many: Ints, random: np.random.Generator) -> Floats:
         exact = self.exact[drawn]
@@ -96,7 +97,9 @@ class Resampled:
         narrower = np.sqrt(fill / documents)
         chosen = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
         ratios = []
-        for part in _parts(chosen, fill[chosen]):
+        batch = np.cumsum(fill[chosen]) // _AT_ONCE
+        for number in np.unique(batch):
+            part = chosen[batch == number]
             first = np.cumsum(fill[part]) - fill[part]
             sizes = np.repeat(many[part], fill[part])
             inside = np.repeat(starts[part], fill[part]) + _below(sizes, random)
@@ -114,15 +117,9 @@ def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
 
 
 def _below(sizes: Ints, random: np.random.Generator) -> Ints:
-    """Draw a random index below each size."""
-    drawn: Ints = np.minimum((random.random(len(sizes)) * sizes).astype("int64"), sizes - 1)
+    """Draw a whole number below each number."""
+    drawn: Ints = np.minimum((random.random(sizes.shape) * sizes).astype("int64"), sizes - 1)
     return drawn
-
-
-def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
-    """Split windows into batches of a limited number of documents."""
-    piece = np.cumsum(documents) // _AT_ONCE
-    yield from (chosen[piece == number] for number in np.unique(piece))
 
 
 _WINDOWS = 40  # drawn for each source in each kind
@@ -347,7 +344,7 @@ class KindWindows:
         # Every source has the same weight, however many kinds it has.
         sources = random.integers(0, len(many), (REPEATS, len(many)))
         chosen = np.take_along_axis(sources, random.integers(0, len(many), (REPEATS, EACH)), axis=1)
-        group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype("int64")]
+        group = order[starts[chosen] + _below(many[chosen], random)]
         drawn = scores[group, random.integers(0, scores.shape[1], chosen.shape)]
 
         mean, variance = self.groups.predicted(self.kind)
