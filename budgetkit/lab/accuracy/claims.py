@@ -64,7 +64,7 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
         if errors.empty:
             continue
         if "largest" in name:  # resampling says nothing about an extreme
-            numbers = (statistic(errors), nan, nan)
+            numbers: Any = (statistic(errors), nan, nan)
         else:
             numbers = resampled(errors, statistic, _REPEATS, random)
         rows.append((name, document, float(value), *map(float, numbers), unit, _name(errors)))

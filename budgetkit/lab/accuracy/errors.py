@@ -266,7 +266,7 @@ def places_by_source(errors: pd.DataFrame) -> list[Ints]:
     """
     if "source" not in errors:
         return [np.array([place]) for place in range(len(errors))]
-    number: Ints = pd.factorize(errors["source"])[0]
+    number: Any = pd.factorize(errors["source"])[0]
     kinds = [name for name in ("class", "language") if name in errors]
     if kinds and number.max() + 1 < FEWEST_FOR_A_GAIN:
         number = errors.groupby(["source", *kinds], sort=False, observed=True).ngroup().to_numpy()

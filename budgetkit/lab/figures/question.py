@@ -227,12 +227,7 @@ class Question(Generic[P]):
 
 
 def spec_of(
-    data: list[Spec],
-    height: int,
-    x: Mapping[str, Any],
-    y: Mapping[str, Any],
-    margin: Spec | None = None,
-    **more: Any,
+    data: list[Spec], height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any
 ) -> Spec:
     """Return a figure of traces that is legible in light and dark notebooks.
 
@@ -256,7 +251,7 @@ def spec_of(
         axes.append({**common, **axis, "title": title})
     layout = {
         "height": height,
-        "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3, **(margin or {})},
+        "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3, **more.pop("margin", {})},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK, "size": 13},
