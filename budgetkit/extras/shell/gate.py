@@ -52,6 +52,7 @@ from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.plan import free_tokens
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import DEFAULT_FRAMING, Framing, read_tools
 from budgetkit.requests.billing.charges import (
@@ -578,9 +579,7 @@ class Requests:
                 problem = f"{demand}, {over[worst]:,} above {limit}"
                 yield self._failure("cap", problem, worst, section)
         # The free tokens of each request, negative if it exceeds the window.
-        free = budget.window - budget.reserved + np.zeros(1, "int64")
-        for section, column in self.columns.items():
-            free = free - np.maximum(column["granted"] - budget.held.get(section, 0), 0)
+        free = np.atleast_1d(free_tokens(budget, self.columns))
         worst = int(free.argmin())
         if free[worst] < 0:
             over_by = f"by {-free[worst]:,} tokens"

@@ -12,6 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget, brief, check_tokens
 from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
 from budgetkit.plan import Ints
+from budgetkit.plan.plan import free_tokens
 from budgetkit.promise import allowed_misses, is_controlled, lacking
 
 Room = Literal["helps", "harms", "unknown"]
@@ -23,43 +24,30 @@ class PlannedDemand:
 
     budget: Budget
     columns: Mapping[str, Mapping[str, Ints]]
-    index: pd.MultiIndex | pd.Index
-
-    def total(self, column: str) -> Ints:
-        """Add up a column over all sections in each row."""
-        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
+    index: pd.Index
 
     @property
     def cut(self) -> Ints:
         """Tokens cut in each row."""
-        return self.total("cut")
+        return self._total("cut")
 
     @property
     def granted(self) -> Ints:
         """Tokens sent in each row."""
-        return self.total("granted")
+        return self._total("granted")
+
+    def _total(self, column: str) -> Ints:
+        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
 
     @property
     def overrun(self) -> bool:
-        """True if any row's request exceeds the window minus the reserves."""
-        reserved = [
-            np.minimum(self.columns[section]["granted"], tokens)
-            for section, tokens in self.budget.held.items()
-        ]
-        return bool(
-            (self.granted - sum(reserved) > self.budget.window - self.budget.reserved).any()
-        )
+        """True if the request of any row exceeds the window."""
+        return bool(np.any(free_tokens(self.budget, self.columns) < 0))
 
     @property
     def conversations(self) -> Ints:
         """The conversation number of each row."""
-        return conversations_of(self.index)
-
-
-def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
-    """Return the conversation number of each row of demands."""
-    level = index.get_level_values(0) if index.nlevels > 1 else index
-    return np.asarray(pd.factorize(level)[0], "int64")
+        return np.asarray(pd.factorize(self.index.get_level_values(0))[0], "int64")
 
 
 @dataclass(frozen=True)
