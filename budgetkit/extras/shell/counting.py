@@ -14,7 +14,7 @@ import click
 from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text, show_json, show_lines, show_table
-from budgetkit.models import Model, models, resolve
+from budgetkit.models import models, resolve
 
 if TYPE_CHECKING:
     from budgetkit.requests import RequestCount
@@ -256,22 +256,22 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
         "source date",
         "ends",
     ]
-    show_table("Models, in tokens", columns, map(_row, rows))
+    cells = [
+        (
+            model.name,
+            model.window,
+            "prompt and answer" if model.kind == "shared" else "prompt only",
+            model.max_output,
+            model.encoding,
+            "yes" if model.encoding_is_own else "no",
+            model.provider,
+            model.date,
+            model.ends,
+        )
+        for model in rows
+    ]
+    show_table("Models, in tokens", columns, cells)
     return show_lines([model.notice for model in resolved if model.notice])
-
-
-def _row(model: Model) -> tuple[Any, ...]:
-    return (
-        model.name,
-        model.window,
-        "prompt and answer" if model.kind == "shared" else "prompt only",
-        model.max_output,
-        model.encoding,
-        "yes" if model.encoding_is_own else "no",
-        model.provider,
-        model.date,
-        model.ends,
-    )
 
 
 def redact_command(file: str, name: str) -> None:

@@ -320,8 +320,11 @@ def check(
     if tools:
         sent[section] = sent.get(section, 0) + schemas
     demands = [pd.DataFrame([sent])] if sent else []
-    models = [model]
-    floors = _floors(lines, floor)
+    floors = dict(lines.floors)
+    if floor is not None:
+        if lines.remainder is None:
+            raise ValueError("This budget has no remainder. Leave the floor out.")
+        floors[lines.remainder] = floor
     failures: list[Failure] = []
     for sizes in demands:
         failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*sent})
@@ -329,6 +332,7 @@ def check(
     fixed -= {*prompt_sizes, *(failure.section for failure in failures)}
 
     # The conversations, each with its own demand and all of its uncounted parts.
+    models = [model]
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
@@ -379,8 +383,17 @@ def check(
 
     # The failures of all requests together, then the findings.
     largest = pd.concat(demands).max() if demands else pd.Series(dtype=int)
-    failures += _too_many(cut, most_cut)
-    failures += _retired(model, today or this_day())
+    if most_cut is not None:
+        if not cut:
+            raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
+        if sum(cut) > most_cut * len(cut):
+            problem = f"{sum(cut):,} of {len(cut):,} cut, above the limit of {most_cut:.0%}"
+            mend = "- Raise a cap or the window, or allow a larger share."
+            failures.append(Failure("cut", "conversations", problem, mend))
+    if model is not None and model.ends and model.ends <= (today or this_day()).isoformat():
+        problem = f"{one_line(model.name)} was retired on {model.ends}"
+        mend = "- Check with a model that is still available."
+        failures.append(Failure("retired", "model", problem, mend))
     estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
     find = partial(
@@ -505,38 +518,6 @@ def _price_step(model: Model | None, today: date | None) -> int:
         if price is not None and price.tiers:
             return price.tiers[0][0]
     return 0
-
-
-def _retired(model: Model | None, today: date) -> list[Failure]:
-    """Return a failure if the provider has retired the model.
-
-    Requests to such a model are not answered.
-    """
-    if model is None or not model.ends or model.ends > today.isoformat():
-        return []
-    problem = f"{one_line(model.name)} was retired on {model.ends}"
-    return [Failure("retired", "model", problem, "- Check with a model that is still available.")]
-
-
-def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
-    """Return a failure if too many conversations are cut."""
-    if most is None:
-        return []
-    if not cut:
-        raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
-    if sum(cut) <= most * len(cut):
-        return []
-    problem = f"{sum(cut):,} of {len(cut):,} cut, above the limit of {most:.0%}"
-    mend = "- Raise a cap or the window, or allow a larger share."
-    return [Failure("cut", "conversations", problem, mend)]
-
-
-def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
-    if floor is None:
-        return dict(budget.floors)
-    if budget.remainder is None:
-        raise ValueError("This budget has no remainder. Leave the floor out.")
-    return {**budget.floors, budget.remainder: floor}
 
 
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
