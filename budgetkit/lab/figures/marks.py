@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmath import phase
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, pairwise
@@ -38,7 +38,7 @@ class Plot:
     y: Scale
     layout: Spec
     hatch: str
-    reached: dict[Any, float] = field(default_factory=dict)
+    reached: Counter[Any] = field(default_factory=Counter)
 
 
 def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -48,7 +48,7 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
         if size is None:
             continue
-        begins = plot.reached.get(at, 0) if is_stacked else _each(trace.get("base"), i) or 0
+        begins = plot.reached[at] if is_stacked else _each(trace.get("base"), i) or 0
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
         middle = plot.y.at(at)
@@ -85,10 +85,10 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     fill = trace.get("fill")
     if "stackgroup" in trace:
         # The lower edge of a stacked area, which is raised for the next one.
-        below = [(plot.x.at(x), plot.y.placed(plot.reached.get(x, 0))) for x in trace["x"]]
+        below = [(plot.x.at(x), plot.y.placed(plot.reached[x])) for x in trace["x"]]
         outline = [*outline, *_stepped(below, line)[::-1]]
         for x, y in zip(trace["x"], trace["y"], strict=True):
-            plot.reached[x] = plot.reached.get(x, 0) + y
+            plot.reached[x] += y
     elif fill == "tozeroy":
         zero = plot.y.placed(0)
         outline = [*outline, (outline[-1][0], zero), (outline[0][0], zero)]
@@ -128,10 +128,8 @@ def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
         if x is None or y is None:
             runs.append([])
             continue
-        high = y
-        if "stackgroup" in trace:
-            high += plot.reached.get(x, 0)
-        runs[-1].append((plot.x.at(x), plot.y.at(high)))
+        below = plot.reached[x] if "stackgroup" in trace else 0
+        runs[-1].append((plot.x.at(x), plot.y.at(below + y)))
     return [run for run in runs if run] or [[]]
 
 
