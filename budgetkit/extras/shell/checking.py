@@ -71,10 +71,11 @@ def check_command(
         title = "Largest demand by section, in tokens"
         show_table(title, ["section", "tokens"], checked.sections.items())
     show_lines(
-        [f"Finding {finding}" for finding in checked.findings] + growth_sentences(changes, since)
+        *(f"Finding {finding}" for finding in checked.findings),
+        *growth_sentences(changes, since),
+        *"\n".join(checked.explanations).split("\n"),
+        checked.headline,
     )
-    show_lines("\n".join(checked.explanations).split("\n"))
-    show_lines([checked.headline])
     return int(not checked.passed)
 
 

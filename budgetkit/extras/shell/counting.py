@@ -72,16 +72,18 @@ def count_command(
         basis = {way.name: basis_of(way) for way in counters}
         return show_json({"counted": counted, "tokens": totals, "basis": basis})
     if len(pairs) == len(counters) == 1:
-        show_lines([f"{many(counts[0][0], 'token')} ({columns[0]})"])
+        show_lines(f"{many(counts[0][0], 'token')} ({columns[0]})")
     else:
         rows = [(name, *row.values()) for (name, _), row in zip(pairs, table, strict=True)]
         rows += [("all", *totals.values())] if len(rows) > 1 else []
         show_table("Tokens", ["", *columns], rows)
-    show_lines(filter(None, map(nearer_sentence, counters)))
+    show_lines(*filter(None, map(nearer_sentence, counters)))
     show_lines(
-        f"{name} is a request body, counted as text. Use --as request to count the billed tokens."
-        for name, value in pairs
-        if kind == "text" and _is_request(value)
+        *(
+            f"{name} is a request body, counted as text. Use --as request to count the billed tokens."
+            for name, value in pairs
+            if kind == "text" and _is_request(value)
+        )
     )
 
 
@@ -101,12 +103,12 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
         [text for text in texts if text], *counters
     )
     if as_json:
-        return show_json(table.to_dict("records"))
+        return show_json(table)
     columns = ["name", "kind", "basis", "tokens", "off", "network"]
     show_table("Ways of counting", columns, table[columns].itertuples(index=False))
     kinds = table.drop_duplicates("kind")
     show_lines(
-        [f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples()]
+        *(f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples())
     )
 
 
@@ -155,7 +157,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         rows.append(("all", "", None, count.tokens))
         title = f"{file}: {count.model}, {count.tokens:,} tokens{f'; {count.unknown}' if count.unknown else ''}"
         show_table(title, ["kind", "part", "message", "tokens"], rows)
-        show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
+        show_lines(_basis_line(count), *filter(None, [nearer_sentence(count)]))
 
 
 # Match a string in JSON, which is kept, or a comment or comma, which is removed.
@@ -203,10 +205,10 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
     )
     if saved:
         total = many(sum(tokens for _, tokens in saved.values()), "token")
-        show_lines([f"{total} of tools in every request, unless the client loads them on demand."])
+        show_lines(f"{total} of tools in every request, unless the client loads them on demand.")
     if missing := ", ".join(name for name in servers if name not in saved):
         advice = "budgetkit does not start servers; save each server's tools/list as NAME.json."
-        show_lines([f"Not counted: {missing}. {advice}"])
+        show_lines(f"Not counted: {missing}. {advice}")
     return None
 
 
@@ -271,7 +273,7 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
         for model in rows
     ]
     show_table("Models, in tokens", columns, cells)
-    return show_lines([model.notice for model in resolved if model.notice])
+    return show_lines(*(model.notice for model in resolved if model.notice))
 
 
 def redact_command(file: str, name: str) -> None:

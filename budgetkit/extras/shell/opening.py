@@ -53,7 +53,7 @@ def report_command(
     if as_json:
         return show_json({"report": output, "bytes": size})
     window_text = f"in a window of {explorer.budget.window:,} tokens; change it with --window"
-    show_lines([f"{output}: {size / 1_000:,.0f} kB, {window_text}"])
+    show_lines(f"{output}: {size / 1_000:,.0f} kB, {window_text}")
 
 
 def explore_command(file: str, **server: Any) -> int:
@@ -116,15 +116,13 @@ def notebook_command(name: str, folder: str, **server: Any) -> int:
             written.append(source.name)
     old = [path.name for path in chosen if path.name not in written]
     if written:
-        show_lines([f"Wrote to {one_line(folder)}: {', '.join(written)}."])
+        show_lines(f"Wrote to {one_line(folder)}: {', '.join(written)}.")
     if old:
-        show_lines([f"Already in {one_line(folder)}, not changed: {', '.join(old)}."])
+        show_lines(f"Already in {one_line(folder)}, not changed: {', '.join(old)}.")
     first = goal / chosen[0].name
     if not find_spec("jupyterlab"):
         show_lines(
-            [
-                "Open them in your notebook program. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
-            ]
+            "Open them in your notebook program. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
         )
         return 0
     return _open_lab(first, server_options(**server), first.name in written)

@@ -47,10 +47,8 @@ def sessions_command(
         example = f"budgetkit sessions {list_sessions(folder, newest, as_json, by)}"
         if not as_json:
             show_lines(
-                [
-                    f"What filled a session, and what its misses cost: {example}",
-                    f"The best size for compaction: {example} --what-if threshold",
-                ]
+                f"What filled a session, and what its misses cost: {example}",
+                f"The best size for compaction: {example} --what-if threshold",
             )
         return None
     # Imported here, because the list needs neither pandas nor the explorers.
@@ -90,7 +88,7 @@ def list_sessions(
             show_json([])
         else:
             looked = where or "the usual places of coding agents"
-            show_lines([f"No sessions found in {looked}. Name another folder with --folder."])
+            show_lines(f"No sessions found in {looked}. Name another folder with --folder.")
         return SHIPPED
     progress = _show_unread if sys.stderr.isatty() else None
     rows = rows_of(files, bills_of(files, progress, in_processes=True))
@@ -115,10 +113,10 @@ def list_sessions(
     first = ["total", total["sessions"], *[""] * (len(columns) - 2)]
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
     if not total["is_whole"]:
-        show_lines(["\u2265 marks sums that leave out sessions without a known cost."])
+        show_lines("\u2265 marks sums that leave out sessions without a known cost.")
     if by is None and len(rows) > newest:
         show_lines(
-            [f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."]
+            f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."
         )
     return "1"
 

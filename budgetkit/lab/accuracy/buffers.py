@@ -189,11 +189,12 @@ def filled_windows(
     if cells is None:
         return of_any_kind
 
-    groups = Sources.of(errors, cells.columns)
+    names, labels = cells
+    groups = Sources.of(errors, names)
     seen = len(np.unique(groups.sources))
     if seen < FEWEST_TO_SPREAD:
         return replace(of_any_kind, seen=seen)
-    corpora = [KindWindows(groups, groups.labels.index(label), seed) for label in cells.labels]
+    corpora = [KindWindows(groups, groups.labels.index(label), seed) for label in labels]
     return replace(of_any_kind, corpora=corpora, seen=seen)
 
 

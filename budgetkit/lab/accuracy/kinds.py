@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -221,12 +220,8 @@ def language_of(text: str) -> str:
     return language
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Columns with kinds of documents, and the labels of the chosen kinds."""
-
-    columns: tuple[str, ...]
-    labels: tuple[tuple[str, ...], ...]
+#: The columns with the kinds of documents, and the labels in these columns.
+Cells = tuple[list[str], list[tuple[str, ...]]]
 
 
 def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
@@ -254,10 +249,10 @@ def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
     Examples
     --------
     >>> errors = pd.DataFrame({"class": ["code", "prose", "prose"], "language": ["go", "de", "en"]})
-    >>> cells_of(errors, ["prose", "German", "code"]).labels
-    (('code', 'go'), ('prose', 'de'))
+    >>> cells_of(errors, ["prose", "German", "code"])
+    (['class', 'language'], [('code', 'go'), ('prose', 'de')])
     >>> cells_of(errors, ["code"])
-    Cells(columns=('class',), labels=(('code',),))
+    (['class'], [('code',)])
     >>> cells_of(errors, ["log"])
     """
     present = [column for column in (CLASS, LANGUAGE) if column in errors]
@@ -269,11 +264,11 @@ def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
     named = [column for column in present if means[column].isin(wanted).any()]
     if len(named) == 1:
         labels = rows.loc[means[named[0]].isin(wanted), named[0]].unique()
-        return Cells((named[0],), tuple((label,) for label in sorted(labels)))
+        return named, [(label,) for label in sorted(labels)]
 
     at_hand = means[CLASS].isin(wanted)
     speaks = means[LANGUAGE].isin(wanted)
     narrowed = means.loc[at_hand & speaks, CLASS].unique()
     chosen = at_hand & (speaks | ~means[CLASS].isin(narrowed))
     pairs = rows[chosen].itertuples(index=False, name=None)
-    return Cells((CLASS, LANGUAGE), tuple(sorted(pairs)))
+    return [CLASS, LANGUAGE], sorted(pairs)

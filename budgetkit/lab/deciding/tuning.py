@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
@@ -94,11 +94,9 @@ class Measurement:
     ) -> Floats:
         """Measure all conversations, optionally in several processes or on a cluster."""
         rows = []
-        with ExitStack() as stack:
-            if client is None and workers > 1:
-                results = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
-            else:
-                results = completed_tasks(self, traces, client)
+        is_split = client is None and workers > 1
+        with ProcessPoolExecutor(workers) if is_split else nullcontext() as pool:
+            results = pool.map(self, traces) if pool else completed_tasks(self, traces, client)
             for row in results:
                 rows.append(row)
                 if progress is not None:
