@@ -193,7 +193,11 @@ class Replay:
         for section, column in self.columns.items():
             rows = pd.DataFrame({**self._places, "section": section, **column})
             if section == self.section:
-                rows["demand"] = self._demand()
+                # All messages that ever entered it, and its pinned messages.
+                sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
+                entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1)
+                pinned = self.granted[section] - np.array(self.kept.tokens)
+                rows["demand"] = np.cumsum(entered.astype("int64"))[:-1] + pinned
             rows["tokens"] = self.granted[section]
             rows["cut"] = (rows["demand"] - rows["tokens"]).clip(lower=0)
             frames.append(rows)
@@ -282,23 +286,14 @@ class Replay:
         list of int
             Indices in the trace.
         """
-        self._check(request)
+        if not 1 <= request <= len(self.over):
+            raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")
         return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
 
     def present(self, request: int) -> list[int]:
         """List the messages in a request, including placeholders but not summaries."""
         absent = {*self.absent(request), *np.flatnonzero(self.placed.unsent).tolist()}
         return [s for s in range(self.placed.requests[request - 1].sent) if s not in absent]
-
-    def _demand(self) -> Ints:
-        sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
-        entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1).astype("int64")
-        pinned = self.granted[self.section] - np.array(self.kept.tokens)
-        return np.asarray(np.cumsum(entered)[:-1] + pinned)
-
-    def _check(self, request: int) -> None:
-        if not 1 <= request <= len(self.over):
-            raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")
 
     def __repr__(self) -> str:
         return f"Replay({self.policy!r} on {brief(self.trace.id)}, {len(self.over)} requests)"
