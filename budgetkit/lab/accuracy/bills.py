@@ -147,9 +147,8 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
     if np.ptp(x[near]) == 0:
         return constant, slope
-    middle = x[near] - x[near].mean()
-    slope = float(middle @ (y[near] - y[near].mean()) / (middle @ middle))
-    return float(y[near].mean() - slope * x[near].mean()), slope
+    slope, constant = np.polyfit(x[near], y[near], 1).tolist()
+    return constant, slope
 
 
 def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:

@@ -22,7 +22,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget, Reserve, Share, brief, check_tokens, quoted
 from budgetkit.lab.accuracy.kind_windows import KindWindows, Resampled, Sources, has_sources
-from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, lacking_kinds, meaning
+from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, labels_of, missing_kinds
 from budgetkit.plan import Floats
 from budgetkit.promise import lacking, needed
 
@@ -98,9 +98,8 @@ class FilledWindows:
         low, high = self.interval(risk)
         # The fewest sources of any known class, or 0 if the classes are unknown.
         sources = min(mix.sources for mix in self.corpora)
-        labels = [label for mix in self.corpora for label in mix.label]
-        if not sources:
-            labels = [str(v) for name in KINDS if name in errors for v in errors[name].unique()]
+        seen = labels_of(errors)
+        labels = [label for mix in self.corpora for label in mix.label] if sources else seen
         buffer = Buffer(
             share=share,
             low=low,
@@ -116,7 +115,7 @@ class FilledWindows:
             # For known kinds, the sources of the class count, not the documents.
             return replace(buffer, warning=lacking(sources, risk, "sources of its class"))
         reasons = [self._doubt(risk)]
-        if self.mix is not None or lacking_kinds(errors, self.wanted):
+        if self.mix is not None or missing_kinds(self.wanted, seen):
             reasons.append(buffer.lacks(self.wanted))
         elif self.wanted:
             reasons.append(lacking(self.seen, risk, "sources"))
@@ -262,8 +261,7 @@ class Buffer:
         >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
         "based on 'code', 'prose' only, so it promises nothing about 'log' in the conversation; add such texts"
         """
-        covered = {*map(meaning, self.kinds)}
-        missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in covered]
+        missing = missing_kinds(kinds, self.kinds)
         if not missing:
             return ""
         return (

@@ -224,21 +224,20 @@ def language_of(text: str) -> str:
 Cells = tuple[list[str], list[tuple[str, ...]]]
 
 
-def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
-    """Return the given kinds that no document has.
+def labels_of(errors: pd.DataFrame) -> list[str]:
+    """Return the classes and the languages of documents."""
+    columns = (errors[name] for name in (CLASS, LANGUAGE) if name in errors)
+    return [str(label) for column in columns for label in column.unique()]
 
-    Examples
-    --------
-    >>> lacking_kinds(pd.DataFrame({"class": ["code", "prose"]}), ["Source code", "log"])
+
+def missing_kinds(kinds: Iterable[str], labels: Iterable[str]) -> list[str]:
+    """Return the kinds that no label means.
+
+    >>> missing_kinds(["German", "log"], ["de", "prose"])
     ['log']
     """
-    labels = {
-        meaning(label)
-        for column in (CLASS, LANGUAGE)
-        if column in errors
-        for label in errors[column].astype(str).unique()
-    }
-    return [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in labels]
+    present = {*map(meaning, labels)}
+    return [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in present]
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
@@ -256,7 +255,7 @@ def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
     >>> cells_of(errors, ["log"])
     """
     present = [column for column in (CLASS, LANGUAGE) if column in errors]
-    if not kinds or not present or lacking_kinds(errors, kinds):
+    if not kinds or not present or missing_kinds(kinds, labels_of(errors)):
         return None
     wanted = {meaning(kind) for kind in kinds}
     rows = errors[present].astype(str).drop_duplicates()

@@ -21,6 +21,7 @@ from budgetkit.lab.figures.marks import (
     boxes,
     drawn_bars,
     heatmap,
+    pairs,
     scatter,
     way,
 )
@@ -177,11 +178,11 @@ def _values(spec: Spec, name: str) -> list[Any]:
     for trace in spec["data"]:
         values = [value for value in trace.get(name, []) if value is not None]
         if name == "y" and "stackgroup" in trace:
-            for x, y in zip(trace["x"], trace["y"], strict=True):
+            for x, y in pairs(trace):
                 sums[x] += y
         elif name == "x" and trace["type"] == "bar" and trace.get("base"):
-            pairs = zip(trace["base"], trace["x"], strict=True)
-            found += [base + size for base, size in pairs if size is not None]
+            bases = zip(trace["base"], trace["x"], strict=True)
+            found += [base + size for base, size in bases if size is not None]
         else:
             found += values
         if name == "y" and "error_y" in trace:

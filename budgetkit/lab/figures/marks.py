@@ -41,11 +41,16 @@ class Plot:
     reached: Counter[Any] = field(default_factory=Counter)
 
 
+def pairs(trace: Spec) -> Iterator[tuple[Any, Any]]:
+    """Yield the coordinates of each mark."""
+    return zip(trace["x"], trace["y"], strict=True)
+
+
 def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw horizontal bars with their texts inside or beside them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
-    for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
+    for i, (size, at) in enumerate(pairs(trace)):
         if size is None:
             continue
         begins = plot.reached[at] if is_stacked else _each(trace.get("base"), i) or 0
@@ -87,7 +92,7 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
         # The lower edge of a stacked area, which is raised for the next one.
         below = [(plot.x.at(x), plot.y.placed(plot.reached[x])) for x in trace["x"]]
         outline = [*outline, *_stepped(below, line)[::-1]]
-        for x, y in zip(trace["x"], trace["y"], strict=True):
+        for x, y in pairs(trace):
             plot.reached[x] += y
     elif fill == "tozeroy":
         zero = plot.y.placed(0)
@@ -124,7 +129,7 @@ def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
     The points of a stacked area are raised by the height of the areas below it.
     """
     runs: list[list[Point]] = [[]]
-    for x, y in zip(trace["x"], trace["y"], strict=True):
+    for x, y in pairs(trace):
         if x is None or y is None:
             runs.append([])
             continue
@@ -188,7 +193,7 @@ def way(run: Sequence[Point], closed: bool = False) -> str:
 def _points(trace: Spec, plot: Plot) -> Iterator[str]:
     marker = trace.get("marker", {})
     default = trace.get("line", {}).get("color", INK)
-    for i, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+    for i, (x, y) in enumerate(pairs(trace)):
         if x is None or y is None:
             continue
         colour = _each(marker.get("color"), i) or default
@@ -224,7 +229,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
     for name in dict.fromkeys(trace["x"]):
-        values = sorted(y for x, y in zip(trace["x"], trace["y"], strict=True) if x == name)
+        values = sorted(y for x, y in pairs(trace) if x == name)
         x = plot.x.at(name) + (place - (many - 1) / 2) * wide
         low, middle, high = (
             plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75))

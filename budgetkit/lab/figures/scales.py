@@ -269,20 +269,17 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
     elif scale.log:
         positions = [(n, tick_text(10**n, axis)) for n in range(math.ceil(low), 20)]
     else:
-        positions = [(value, tick_text(value, axis)) for value in _round_numbers(axis, scale)]
+        # Round numbers, a few of them.
+        if (step := axis.get("dtick")) is None:
+            most = min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
+            wanted = (high - low) / max(1, most)
+            power = 10.0 ** math.floor(math.log10(wanted))
+            step = next(factor * power for factor in _ROUND if factor * power >= wanted * 0.999)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        values = (round(step * n, 10) for n in range(first, last + 1))
+        positions = [(value, tick_text(value, axis)) for value in values]
     room = 1e-9 * (high - low)
     return [(scale.placed(at), text) for at, text in positions if low - room <= at <= high + room]
-
-
-def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
-    low, high = sorted((scale.low, scale.high))
-    if (step := axis.get("dtick")) is None:
-        most = min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
-        wanted = (high - low) / max(1, most)
-        power = 10.0 ** math.floor(math.log10(wanted))
-        step = next(factor * power for factor in _ROUND if factor * power >= wanted * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    return [round(step * n, 10) for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def tick_text(value: float, axis: Spec) -> str:

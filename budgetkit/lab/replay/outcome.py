@@ -161,7 +161,7 @@ class Replay:
         history = self.granted[self.section]
         return pd.DataFrame(
             {
-                **self._places,
+                **self.places,
                 "limit": self.columns[self.section]["limit"],
                 "history": history,
                 "others": sent - history,
@@ -191,7 +191,7 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            rows = pd.DataFrame({**self._places, "section": section, **column})
+            rows = pd.DataFrame({**self.places, "section": section, **column})
             if section == self.section:
                 # All messages that ever entered it, and its pinned messages.
                 sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
@@ -205,7 +205,8 @@ class Replay:
         return pd.concat(frames, ignore_index=True)[names]
 
     @property
-    def _places(self) -> dict[str, Any]:
+    def places(self) -> dict[str, Any]:
+        """The number and the turn of each request."""
         turns = [request.number for request in self.placed.requests]
         return {"request": np.arange(1, len(turns) + 1), "turn": turns}
 
