@@ -17,6 +17,7 @@ from budgetkit.lab.figures.question import (
     Question,
     Spec,
     bars,
+    extent,
     label,
     line,
     plain,
@@ -228,8 +229,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     names, sizes, texts, colours = map(list, zip(*rows, strict=True))
     hover = "%{x:,} tokens<extra></extra>"
     bar = bars(sizes, texts, marker={"color": colours}, hovertemplate=hover, y=names)
-    low = min(0, *table["tokens"])
-    high = max(0, *table["tokens"])
+    low, high = extent(table["tokens"])
     reach = max(1, high - low)
     x = {**TOKENS, "nticks": 6, "zerolinewidth": 2, "showgrid": False}
     x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}

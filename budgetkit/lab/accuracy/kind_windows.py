@@ -23,6 +23,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from budgetkit.plan import Floats, Ints
 from budgetkit.promise import FEWEST_FOR_A_GAIN
@@ -86,7 +87,7 @@ class Resampled:
             ratios.append(self._filled(size, drawn, self.documents[groups], random))
         return np.array(ratios)
 
-    def _filled(self, size: float, drawn: Ints, many: Ints, random: np.random.Generator) -> Floats:
+    def _filled(self, size: float, drawn: Ints, many: Ints, random: Generator) -> Floats:
         exact = self.exact[drawn]
         estimate = self.estimate[drawn]
         starts = np.cumsum(many) - many
@@ -109,14 +110,14 @@ class Resampled:
         return np.concatenate(ratios)
 
 
-def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
-    """Resample the members of each chosen group, and return their positions."""
+def _within(many: Ints, chosen: Ints, random: Generator) -> Ints:
+    """Resample the members of each chosen group."""
     starts = np.cumsum(many) - many
     sizes = np.repeat(many[chosen], many[chosen])
     return np.repeat(starts[chosen], many[chosen]) + _below(sizes, random)
 
 
-def _below(sizes: Ints, random: np.random.Generator) -> Ints:
+def _below(sizes: Ints, random: Generator) -> Ints:
     """Draw a whole number below each number."""
     drawn: Ints = np.minimum((random.random(sizes.shape) * sizes).astype("int64"), sizes - 1)
     return drawn
@@ -282,8 +283,8 @@ class Sources:
         return self._windows[step]
 
 
-def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Generator) -> Floats:
-    """Return the log ratios of windows filled with documents of one group."""
+def _filled(exact: Floats, estimate: Floats, size: float, random: Generator) -> Floats:
+    """Fill windows with documents of one group, and return their log ratios."""
     documents = max(1, round(size * len(estimate) / estimate.sum()))
     fill = min(documents, DRAWN)
     places = random.integers(0, len(estimate), (_WINDOWS, fill))

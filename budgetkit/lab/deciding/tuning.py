@@ -7,7 +7,7 @@ gain. Both measurements are pooled, which detects more true gains than a single 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -31,11 +31,12 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, completed_tasks
-from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
+from budgetkit.lab.deciding.objectives import AnyObjective, Gain, Objective, Summaries, objective_of
 from budgetkit.lab.deciding.space import (
     CANNOT_BE_PLANNED,
     SearchSpace,
     Setting,
+    Vary,
     candidates,
     setting_text,
     settings_to_try,
@@ -346,8 +347,8 @@ class TuningResult:
 def tune(
     traces: AnyTrace,
     budget: AnyBudget,
-    vary: Mapping[str, Iterable[Any]] | None = None,
-    objective: str | Callable[[Replay], float] | Sequence[str | Callable[[Replay], float]] = "cut",
+    vary: Vary | None = None,
+    objective: AnyObjective | Sequence[AnyObjective] = "cut",
     *,
     trials: int = 2_000,
     seed: int = 0,
@@ -483,8 +484,8 @@ def replay_case(
 def sensitivity(
     traces: AnyTrace,
     budget: AnyBudget,
-    vary: Mapping[str, Iterable[Any]],
-    objective: str | Callable[[Replay], float] = "cut",
+    vary: Vary,
+    objective: AnyObjective = "cut",
     *,
     seed: int = 0,
     progress: Progress | None = None,

@@ -53,23 +53,23 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
     for i, (size, at) in enumerate(pairs(trace)):
         if size is None:
             continue
-        begins = plot.reached[at] if is_stacked else _each(trace.get("base"), i) or 0
+        begins = plot.reached[at] if is_stacked else _each(trace, "base", i) or 0
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
         middle = plot.y.at(at)
-        height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
+        height = thick * (_each(trace, "width", i) or 1 - plot.layout.get("bargap", 0.2))
         place = {"x": low, "y": middle - height / 2, "width": high - low, "height": height}
         marker = trace.get("marker", {})
         edge = marker.get("line", {})
         look = {
-            "fill": _each(marker.get("color"), i) or INK,
-            "stroke": _each(edge.get("color"), i),
-            "stroke_width": _each(edge.get("width"), i),
+            "fill": _each(marker, "color", i) or INK,
+            "stroke": _each(edge, "color", i),
+            "stroke_width": _each(edge, "width", i),
         }
-        yield tag("rect", *_tip(_each(trace.get("hovertext"), i)), **place, **look)
-        if _each(marker.get("pattern", {}).get("shape"), i):
+        yield tag("rect", *_tip(_each(trace, "hovertext", i)), **place, **look)
+        if _each(marker.get("pattern", {}), "shape", i):
             yield tag("rect", **place, fill=f"url(#{plot.hatch})")
-        words = _each(trace.get("text"), i)
+        words = _each(trace, "text", i)
         if not words:
             continue
         if trace.get("textposition") == "inside":
@@ -196,10 +196,10 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
     for i, (x, y) in enumerate(pairs(trace)):
         if x is None or y is None:
             continue
-        colour = _each(marker.get("color"), i) or default
-        shape = _each(marker.get("symbol"), i) or "circle"
-        inside = _tip(_each(trace.get("text"), i))
-        size = (_each(marker.get("size"), i) or 6) / 2
+        colour = _each(marker, "color", i) or default
+        shape = _each(marker, "symbol", i) or "circle"
+        inside = _tip(_each(trace, "text", i))
+        size = (_each(marker, "size", i) or 6) / 2
         x = plot.x.at(x)
         y = plot.y.at(y)
         corners = _SYMBOLS.get(shape.removesuffix("-open"), ())
@@ -248,11 +248,9 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         yield tag("path", d=median, stroke=colour, stroke_width=2)
 
 
-def _each(value: Any, i: int) -> Any:
-    """Return the value of the mark with this index.
-
-    A list has one value for each mark; a value that is not a list is shared by all marks.
-    """
+def _each(fields: Spec, name: str, i: int) -> Any:
+    """Return one mark's value, from a list or a shared value."""
+    value = fields.get(name)
     if isinstance(value, list | tuple):
         return value[i]
     return value

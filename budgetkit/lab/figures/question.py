@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 Spec = dict[str, Any]
+Values = Iterable[Any]
 
 
-def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return a trace of a line, with a marker for one point.
+def line(x: Values, y: Values, **more: Any) -> Spec:
+    """Return a line through points, or a marker for a single point.
 
     Examples
     --------
@@ -41,20 +42,18 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
     return {"type": "scatter", "mode": mode, "x": x, "y": list(y), **more}
 
 
-def named_line(
-    x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
-) -> Spec:
-    """Return a line with tooltips that show the value and the name."""
+def named_line(x: Values, y: Values, name: str, form: str = "%{y:,}", **more: Any) -> Spec:
+    """Return a line whose tooltip shows its number and name."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
-def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
-    """Return points as a trace."""
+def points(x: Values, y: Values, **more: Any) -> Spec:
+    """Return a trace of points."""
     return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
 
 
 def bars(
-    sizes: Iterable[Any],
+    sizes: Values,
     texts: Sequence[str] | None = None,
     tips: Sequence[str] | None = None,
     **more: Any,
@@ -75,6 +74,12 @@ def bars(
         more |= {"hovertext": tips, "hoverinfo": "text"}
     rows = list(range(len(sizes)))
     return {"type": "bar", "orientation": "h", "x": sizes, "y": rows, **more}
+
+
+def extent(values: Values) -> tuple[Any, Any]:
+    """Return the lowest and the highest number, with 0 among them."""
+    numbers = [0, *values]
+    return min(numbers), max(numbers)
 
 
 def named_rows(names: Iterable[str]) -> Spec:

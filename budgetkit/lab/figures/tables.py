@@ -17,6 +17,7 @@ from budgetkit.lab.figures.question import (
     Question,
     Spec,
     end_labels,
+    extent,
     label,
     line,
     named_line,
@@ -64,8 +65,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         marker = {"color": _COLOURS[place % len(_COLOURS)]}
         bar = horizontal_bars(values, texts, marker=marker, name=plain(column), width=0.9)
         data.append(bar | {"y": [step * i + place for i in range(len(values))]})
-    low = min(0.0, *table["value"])
-    high = max(0.0, *table["value"])
+    low, high = extent(table["value"])
     reach = (high - low) or 1
     across = {
         "range": [low - 0.2 * reach * (low < 0), high + 0.2 * reach],

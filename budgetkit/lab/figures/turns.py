@@ -33,6 +33,7 @@ from budgetkit.lab.figures.question import (
     bars,
     counted,
     end_labels,
+    extent,
     label,
     named_line,
     named_rows,
@@ -187,8 +188,8 @@ def _draw_turns(table: Columns) -> Spec:
         lines.append(named_line(turns, table[name], _NAMES[name], line=style))
     lines[0]["line"]["width"] = 2.5
     lines[0] |= {"fill": "tozeroy", "fillcolor": translucent(section_colour, 0.22)}
-    top = max(1, *(max(table[name]) for name in names)) * 1.16
-    low = min(0, *(min(table[name]) for name in names))
+    low, high = extent(tokens for name in names for tokens in table[name])
+    top = max(1, high) * 1.16
     first, last = (turns[0], turns[-1]) if len(turns) > 1 else (turns[0] - 0.5, turns[0] + 0.5)
     x = {"title": "turn", "range": [first, last], "showgrid": False, **counted(len(turns))}
     y = {**TOKENS, "range": [low * 1.1, top], "nticks": 6}
@@ -315,8 +316,7 @@ def _draw_counts(table: Columns) -> Spec:
         text = f"{names['shift']} by the cheap count, minus that by the best count"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
         lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
-    low = min(0, *(min(table[name]) for name in names))
-    high = max(0, *(max(table[name]) for name in names))
+    low, high = extent(tokens for name in names for tokens in table[name])
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.11)
