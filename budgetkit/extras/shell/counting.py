@@ -13,7 +13,14 @@ import click
 
 from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, read_text, show_json, show_lines, show_table
+from budgetkit.extras.shell.terminal import (
+    PIPE,
+    Names,
+    read_text,
+    show_json,
+    show_lines,
+    show_table,
+)
 from budgetkit.models import models, resolve
 
 if TYPE_CHECKING:
@@ -21,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def count_command(
-    files: tuple[str, ...],
-    texts: tuple[str, ...],
-    names: tuple[str, ...],
-    models: tuple[str, ...],
+    files: Names,
+    texts: Names,
+    names: Names,
+    models: Names,
     provider: str | None,
     ways: bool,
     kind: str,
@@ -112,24 +119,21 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
     )
 
 
-def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name.
-
-    Without texts and files, standard input is read.
-    """
+def _texts(files: Names, texts: Names) -> Iterator[tuple[str, str]]:
+    """Yield each text with its name, or standard input by default."""
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
         yield ("standard input" if file == PIPE else file), read_text(file)
 
 
-def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield every conversation of every file, with its id."""
+def _conversations(files: Names) -> Iterator[tuple[str, Any]]:
+    """Yield every conversation of every file."""
     inputs = import_module("budgetkit.extras.shell.inputs")
     for file in files:
         yield from ((trace.id, trace) for trace in inputs.load_all(file))
 
 
-def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
+def _requests(files: Names, names: Names, as_json: bool) -> None:
     """Print the tokens of request bodies and of their parts."""
     count_request = import_module("budgetkit.requests").count_request
     counts = [
@@ -166,7 +170,7 @@ _COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
 _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
-def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
+def _servers(files: Names, model: str, as_json: bool) -> None:
     """List configured MCP servers with the tokens of their saved tools."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
@@ -238,7 +242,7 @@ _FIELDS = (
 )
 
 
-def models_command(names: tuple[str, ...], as_json: bool) -> None:
+def models_command(names: Names, as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 
     A name that is not in the table is looked up as in all other commands, and the output names the model used for it.

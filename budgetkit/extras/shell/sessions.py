@@ -16,6 +16,7 @@ import click
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions.listing import BILLED, bills_of, find, rows_of
 
+Row = dict[str, Any]
 #: The session suggested if there are none.
 SHIPPED = "made-up-session"
 _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
@@ -130,7 +131,7 @@ def _show_unread(number: int) -> None:
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 
 
-def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _parts(row: Row) -> Iterator[Row]:
     """Yield a session's sums by day and model.
 
     Models are named without the date of their snapshot.
@@ -140,9 +141,9 @@ def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield part | {"day": part.get("day") or row["day"], "model": model}
 
 
-def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+def _sums(rows: list[Row], by: str) -> list[Row]:
     """Add up sessions by a column, with None for unknown sums."""
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, Row] = {}
     counted = set()
     for row in rows:
         name = row[by] or "unknown"
@@ -157,14 +158,14 @@ def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     return [*groups.values()]
 
 
-def _heads(row: dict[str, Any], columns: list[str]) -> list[Any]:
+def _heads(row: Row, columns: list[str]) -> list[Any]:
     # Only --json shows the seconds and the date of a model's snapshot.
     model = re.sub(r"-\d{8}$", "", row["model"] or "")
     shown = row | {"changed": str(row.get("changed"))[:16], "model": model}
     return [shown[name] for name in columns]
 
 
-def _sums_shown(row: dict[str, Any]) -> list[Any]:
+def _sums_shown(row: Row) -> list[Any]:
     share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
     cost, missed_cost = map(dollars_text, (row["cost"], row["missed_cost"]))
     if not row.get("is_whole", True):  # some sessions have no known price

@@ -18,6 +18,7 @@ from budgetkit.budget import one_line, terminal_line
 
 #: The file name of standard input.
 PIPE = "-"
+Names = tuple[str, ...]  # of an option or argument that is repeated
 
 
 def read_text(source: str) -> str:

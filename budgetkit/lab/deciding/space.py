@@ -26,7 +26,7 @@ from budgetkit.counters import Count, count_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, budget_of
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.deciding.objectives import Objective
-from budgetkit.message import Data, Message, Raw
+from budgetkit.message import Data, Raw
 from budgetkit.plan import Ints, with_undeclared
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.pruning import OldestFirst, Policy, policy_of
@@ -157,21 +157,15 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
             usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
             usage = usage.loc[~usage["is_summary"], ["message_index", "output_tokens"]]
             billed = dict(usage.astype(int).values.tolist())
-        tokens = [
-            billed.get(place) or _counted(message, count)
-            for place, message in enumerate(trace.messages)
-            if message.role == "assistant"
-            and (kind == "all" or (kind == "call") == bool(message.tool_calls))
-        ]
+        tokens = []
+        for place, message in enumerate(trace.messages):
+            is_kind = kind == "all" or (kind == "call") == bool(message.tool_calls)
+            if message.role == "assistant" and is_kind:
+                calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
+                tokens.append(billed.get(place) or count("".join([*message.texts, *calls])))
         if tokens:
             lengths.append(np.array(tokens, "int64"))
     return lengths
-
-
-def _counted(message: Message, count: Count) -> int:
-    """Count the tokens of an answer's text and tool calls."""
-    calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
-    return count("".join([*message.texts, *calls]))
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:

@@ -11,12 +11,12 @@ import json
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
 from budgetkit.lab.figures.marks import (
     DASHES,
+    Marks,
     Plot,
     boxes,
     drawn_bars,
@@ -32,6 +32,7 @@ from budgetkit.lab.figures.scales import (
     LINE,
     ROOM,
     Scale,
+    Spec,
     scale_of,
     svg_label,
     svg_text,
@@ -40,7 +41,6 @@ from budgetkit.lab.figures.scales import (
     width_of,
 )
 
-Spec = dict[str, Any]
 WIDTH = 640  # pixels
 _HERE = "here"  # the name of the line that marks the chosen turn or request
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
@@ -194,7 +194,7 @@ def _values(spec: Spec, name: str) -> list[Any]:
     return [*found, *sums.values()]
 
 
-def _axes(plot: Plot) -> Iterator[str]:
+def _axes(plot: Plot) -> Marks:
     left, right = plot.x.start, plot.x.end
     low, top = plot.y.start, plot.y.end
     for axis, scale, is_x in (
@@ -239,7 +239,7 @@ def _placed(mark: Spec, key: str, scale: Scale) -> float:
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
 
 
-def _shapes(plot: Plot, layer: str) -> Iterator[str]:
+def _shapes(plot: Plot, layer: str) -> Marks:
     for shape in plot.layout.get("shapes", []):
         if shape.get("layer", "above") != layer:
             continue
@@ -253,7 +253,7 @@ def _shapes(plot: Plot, layer: str) -> Iterator[str]:
         yield tag("line", **place, **stroke, stroke_dasharray=dash, class_=here)
 
 
-def _notes(plot: Plot) -> Iterator[str]:
+def _notes(plot: Plot) -> Marks:
     for note in plot.layout.get("annotations", []):
         x = _placed(note, "x", plot.x)
         y = _placed(note, "y", plot.y)
@@ -292,7 +292,7 @@ def _entries(spec: Spec) -> list[tuple[str, str]]:
     return entries
 
 
-def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
+def _legend(entries: list[tuple[str, str]], height: float) -> Marks:
     x = 10.0
     for name, colour in entries:
         yield tag("rect", x=x, y=height - 16, width=12, height=10, rx=2, fill=colour)

@@ -11,10 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.lab.figures.scales import INK, Scale, number, plain_text, svg_label, svg_text, tag
+from budgetkit.lab.figures.scales import (
+    INK,
+    Scale,
+    Spec,
+    number,
+    plain_text,
+    svg_label,
+    svg_text,
+    tag,
+)
 
-Spec = dict[str, Any]
 Point = tuple[float, float]
+Marks = Iterator[str]  # the elements of marks in SVG
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 # Corners of the symbols other than the circle, from the centre.
 _SYMBOLS = {
@@ -46,8 +55,8 @@ def pairs(trace: Spec) -> Iterator[tuple[Any, Any]]:
     return zip(trace["x"], trace["y"], strict=True)
 
 
-def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw horizontal bars with their texts inside or beside them."""
+def drawn_bars(trace: Spec, plot: Plot) -> Marks:
+    """Draw horizontal bars, with texts inside or next to them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
     for i, (size, at) in enumerate(pairs(trace)):
@@ -81,7 +90,7 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
             yield svg_label(words, high + 5, middle + 4)
 
 
-def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
+def scatter(trace: Spec, plot: Plot) -> Marks:
     """Draw a trace as a line, area, points or texts."""
     mode = trace.get("mode", "lines")
     line = trace.get("line", {})
@@ -190,7 +199,7 @@ def way(run: Sequence[Point], closed: bool = False) -> str:
     return path.replace(" -", "-") + "z" * closed
 
 
-def _points(trace: Spec, plot: Plot) -> Iterator[str]:
+def _points(trace: Spec, plot: Plot) -> Marks:
     marker = trace.get("marker", {})
     default = trace.get("line", {}).get("color", INK)
     for i, (x, y) in enumerate(pairs(trace)):
@@ -220,11 +229,8 @@ def _tip(words: str | None) -> list[str]:
     return [tag("title", svg_text(plain_text(words)))] if words else []
 
 
-def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
-    """Draw a box plot for each name.
-
-    The points are the values, the box spans their middle half, and the line in the box is their median.
-    """
+def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Marks:
+    """Draw a box plot for each name: values, middle half and median."""
     wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
@@ -256,8 +262,8 @@ def _each(fields: Spec, name: str, i: int) -> Any:
     return value
 
 
-def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a cell for each known number, with one path per colour."""
+def heatmap(trace: Spec, plot: Plot) -> Marks:
+    """Draw a cell for each number, using one path per colour."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))

@@ -362,8 +362,8 @@ def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
     return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
 
 
-def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
-    """Return the rows of a table as dictionaries.
+def table_rows(table: pd.DataFrame | Columns) -> list[Spec]:
+    """Return the rows of a table.
 
     Examples
     --------

@@ -81,12 +81,15 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     return text[:characters]
 
 
+Parts = Iterator[str]
+
+
 class OddText(Random):
     """A random generator of the parts of an odd text of a given length."""
 
     characters = 0
 
-    def base64(self) -> Iterator[str]:
+    def base64(self) -> Parts:
         """Yield a text in base64, sometimes with stretches of zeros."""
         data = self.randbytes(self.characters)
         if self.random() < 0.3:  # with stretches of zeros, as in a binary file
@@ -97,7 +100,7 @@ class OddText(Random):
             data
         ).decode()
 
-    def hex(self) -> Iterator[str]:
+    def hex(self) -> Parts:
         """Yield hexadecimal digits in groups."""
         digits = self.randbytes(self.characters).hex()
         width = self.choice((self.characters, 40, 64, 8, 2))
@@ -106,13 +109,13 @@ class OddText(Random):
         lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
         yield lines.upper() if upper else lines
 
-    def uuid(self) -> Iterator[str]:
+    def uuid(self) -> Parts:
         """Yield random identifiers."""
         between = self.choice(("\n", ", ", '", "', " ", "\t"))
         while True:
             yield str(uuid.UUID(bytes=self.randbytes(16))) + between
 
-    def numbers(self) -> Iterator[str]:
+    def numbers(self) -> Parts:
         """Yield random numbers with the same number of decimals."""
         between = self.choice((" ", ", ", "\n", "\t", ",", ";"))
         digits = self.randint(1, 9)
@@ -120,36 +123,36 @@ class OddText(Random):
         while True:
             yield f"{self.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
 
-    def digits(self) -> Iterator[str]:
+    def digits(self) -> Parts:
         """Yield a run of random digits."""
         yield "".join(self.choices("0123456789", k=self.characters))
 
-    def emoji(self) -> Iterator[str]:
+    def emoji(self) -> Parts:
         """Yield emoji from a small set."""
         few = self.choices(_EMOJI, k=self.choice((3, 20, 200)))
         between = self.choice(("", "", " ", "\n"))
         while True:
             yield chr(self.choice(few)) + self.choice(("", "", "\ufe0f", "\u200d")) + between
 
-    def whitespace(self) -> Iterator[str]:
+    def whitespace(self) -> Parts:
         """Yield runs of white space."""
         blanks = self.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0"))
         longest = self.choice((2, 8, 40))
         while True:
             yield self.choice(blanks) * self.randint(1, longest)
 
-    def run(self) -> Iterator[str]:
+    def run(self) -> Parts:
         """Yield one character, repeated."""
         yield self.choice(_RUNS) * self.characters
 
-    def runs(self) -> Iterator[str]:
+    def runs(self) -> Parts:
         """Yield short runs of characters."""
         while True:
             yield self.choice(_RUNS) * self.choice(
                 (3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200)
             )
 
-    def minified(self) -> Iterator[str]:
+    def minified(self) -> Parts:
         """Yield statements of minified JavaScript."""
         names = [
             "".join(self.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=self.choice((1, 1, 1, 2))))
@@ -171,7 +174,7 @@ class OddText(Random):
                 a=a, b=b, c=c, w=self.choice(words), n=self.randint(0, 300)
             )
 
-    def words(self) -> Iterator[str]:
+    def words(self) -> Parts:
         """Yield random words, like those in identifiers and unknown names."""
         while True:
             word = "".join(self.choices("abcdefghijklmnopqrstuvwxyz", k=self.randint(2, 10)))
