@@ -120,14 +120,17 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 
 
 def _texts(files: Names, texts: Names) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name, or standard input by default."""
+    """Yield each text with its name.
+
+    Without texts and files, standard input is read.
+    """
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
         yield ("standard input" if file == PIPE else file), read_text(file)
 
 
 def _conversations(files: Names) -> Iterator[tuple[str, Any]]:
-    """Yield every conversation of every file."""
+    """Yield every conversation of every file, with its id."""
     inputs = import_module("budgetkit.extras.shell.inputs")
     for file in files:
         yield from ((trace.id, trace) for trace in inputs.load_all(file))

@@ -50,7 +50,12 @@ class FilledWindows:
     _known: dict[tuple[Mix, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, mix: Mix, size: float) -> Floats:
-        """Return the exact tokens per estimated token in windows, for each resample."""
+        """Return the ratios of exact to estimated tokens in windows.
+
+        The windows have `size` estimated tokens.
+
+        Each row has the windows of one resample.
+        """
         if (mix, size) not in self._known:
             self._known[mix, size] = mix.ratios(size)
         return self._known[mix, size]
@@ -79,7 +84,7 @@ class FilledWindows:
         return max(self.corpora, key=lambda mix: self._share_of(mix, risk))
 
     def at(self, risk: float) -> Floats:
-        """Return the ratios of full windows in the worst mix."""
+        """Return the ratios of windows without a reserve, in the worst mix."""
         return self.ratios(self.worst(risk), float(self.window)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
@@ -140,7 +145,7 @@ class FilledWindows:
         return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
     def _share_of(self, mix: Mix, risk: float) -> float:
-        """Return the share to reserve in one mix, found by iteration."""
+        """Find the share to reserve in one mix by iteration."""
         allowed = mix.allowed(risk)
         share = 0.0
         before = -1.0

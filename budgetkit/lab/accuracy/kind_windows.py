@@ -111,14 +111,14 @@ class Resampled:
 
 
 def _within(many: Ints, chosen: Ints, random: Generator) -> Ints:
-    """Resample the members of each chosen group."""
+    """Resample the members of each chosen group, and return their positions."""
     starts = np.cumsum(many) - many
     sizes = np.repeat(many[chosen], many[chosen])
     return np.repeat(starts[chosen], many[chosen]) + _below(sizes, random)
 
 
 def _below(sizes: Ints, random: Generator) -> Ints:
-    """Draw a whole number below each number."""
+    """Draw a random index below each size."""
     drawn: Ints = np.minimum((random.random(sizes.shape) * sizes).astype("int64"), sizes - 1)
     return drawn
 
@@ -284,7 +284,7 @@ class Sources:
 
 
 def _filled(exact: Floats, estimate: Floats, size: float, random: Generator) -> Floats:
-    """Fill windows with documents of one group, and return their log ratios."""
+    """Return the log ratios of windows filled with documents of one group."""
     documents = max(1, round(size * len(estimate) / estimate.sum()))
     fill = min(documents, DRAWN)
     places = random.integers(0, len(estimate), (_WINDOWS, fill))

@@ -231,7 +231,7 @@ def labels_of(errors: pd.DataFrame) -> list[str]:
 
 
 def missing_kinds(kinds: Iterable[str], labels: Iterable[str]) -> list[str]:
-    """Return the kinds that no label means.
+    """Return the given kinds that no label means.
 
     >>> missing_kinds(["German", "log"], ["de", "prose"])
     ['log']

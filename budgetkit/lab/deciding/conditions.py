@@ -41,7 +41,7 @@ class PlannedDemand:
 
     @property
     def overrun(self) -> bool:
-        """True if the request of any row exceeds the window."""
+        """True if any row's request exceeds the window minus the reserves."""
         return bool(np.any(free_tokens(self.budget, self.columns) < 0))
 
     @property

@@ -136,7 +136,10 @@ OBJECTIVES: Mapping[str, Objective] = {
 
 
 def objective_of(objective: AnyObjective, summaries: Summaries = "lost") -> tuple[str, Objective]:
-    """Return the name and the objective for a name or a function."""
+    """Look up an objective by name, or make one from a function.
+
+    The first value returned is the name of the objective.
+    """
     if callable(objective):
         name = getattr(objective, "__name__", "objective")
         return name, Objective(objective, name, "has", f"less {name}")

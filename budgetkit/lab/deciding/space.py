@@ -295,7 +295,10 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Vary) -> dict[str, dict[Any, Any]]:
-    """Return the values to try for each line, by name."""
+    """Return the values to try for each line, by their names.
+
+    The names of policies are replaced with the policies themselves.
+    """
     if not vary:
         raise ValueError("Nothing to vary. Pass sizes to try, such as {'output': [500, 1_000]}.")
     values = {}
@@ -387,7 +390,7 @@ class SearchSpace:
         return sum(self.tokens(line, name) for line, name in setting.items() if line != "policy")
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
-        """Yield a notice about settings that reserve too little for answers."""
+        """Yield notices about settings that reserve too little for answers."""
         if self.floor is None:
             return
         need = f"{self.floor.tokens:,}"

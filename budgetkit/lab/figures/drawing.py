@@ -130,7 +130,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
 
 
 def _plot(spec: Spec, top: float, bottom: float) -> Plot:
-    """Return the plot area, with margins for the axis labels."""
+    """Return the plot and its bounds in pixels, inside margins for labels."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
     y_axis = layout["yaxis"]
@@ -224,7 +224,7 @@ def _axes(plot: Plot) -> Marks:
 
 
 def _lines(places: list[float], is_x: bool, plot: Plot, **look: float) -> str:
-    """Draw lines across the whole figure as one path."""
+    """Draw grid lines across the plot area as one path."""
     x, y = plot.x, plot.y
     path = "".join(
         way([(at, y.end), (at, y.start)] if is_x else [(x.start, at), (x.end, at)]) for at in places
@@ -233,7 +233,7 @@ def _lines(places: list[float], is_x: bool, plot: Plot, **look: float) -> str:
 
 
 def _placed(mark: Spec, key: str, scale: Scale) -> float:
-    """Return the position in pixels of one coordinate of a mark."""
+    """Return one coordinate of a line or annotation in pixels."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
         return scale.start + float(mark[key]) * (scale.end - scale.start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])

@@ -56,7 +56,7 @@ def pairs(trace: Spec) -> Iterator[tuple[Any, Any]]:
 
 
 def drawn_bars(trace: Spec, plot: Plot) -> Marks:
-    """Draw horizontal bars, with texts inside or next to them."""
+    """Draw horizontal bars with their texts inside or beside them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
     for i, (size, at) in enumerate(pairs(trace)):
@@ -230,7 +230,10 @@ def _tip(words: str | None) -> list[str]:
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Marks:
-    """Draw a box plot for each name: values, middle half and median."""
+    """Draw a box plot for each name.
+
+    The points are the values, the box spans their middle half, and the line in the box is their median.
+    """
     wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
@@ -255,7 +258,10 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Marks:
 
 
 def _each(fields: Spec, name: str, i: int) -> Any:
-    """Return one mark's value, from a list or a shared value."""
+    """Return the value of the mark with this index.
+
+    A list has one value for each mark; a value that is not a list is shared by all marks.
+    """
     value = fields.get(name)
     if isinstance(value, list | tuple):
         return value[i]
@@ -263,7 +269,7 @@ def _each(fields: Spec, name: str, i: int) -> Any:
 
 
 def heatmap(trace: Spec, plot: Plot) -> Marks:
-    """Draw a cell for each number, using one path per colour."""
+    """Draw a cell for each known number, with one path per colour."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))

@@ -30,7 +30,7 @@ Values = Iterable[Any]
 
 
 def line(x: Values, y: Values, **more: Any) -> Spec:
-    """Return a line through points, or a marker for a single point.
+    """Return a trace of a line, with a marker for one point.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def line(x: Values, y: Values, **more: Any) -> Spec:
 
 
 def named_line(x: Values, y: Values, name: str, form: str = "%{y:,}", **more: Any) -> Spec:
-    """Return a line whose tooltip shows its number and name."""
+    """Return a line with tooltips that show the value and the name."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
 def points(x: Values, y: Values, **more: Any) -> Spec:
-    """Return a trace of points."""
+    """Return points as a trace."""
     return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
 
 
@@ -363,7 +363,7 @@ def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
 
 
 def table_rows(table: pd.DataFrame | Columns) -> list[Spec]:
-    """Return the rows of a table.
+    """Return the rows of a table as dictionaries.
 
     Examples
     --------
@@ -377,7 +377,7 @@ def table_rows(table: pd.DataFrame | Columns) -> list[Spec]:
 
 
 def label(name: object, longest: int = 18) -> str:
-    """Return a name shortened to fit beside bars.
+    """Shorten a long name in the middle, and escape it for plotly.
 
     Examples
     --------

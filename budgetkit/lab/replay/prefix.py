@@ -228,9 +228,9 @@ class PrefixLayout:
         return {}
 
     def boundaries(self, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-        """Return the index of each request's first message that may have changed.
+        """Return the index of each request's first possibly changed message.
 
-        A message may also change because the budget cuts its section.
+        In addition to the changes in the layout, a message may change because the budget cuts its section.
         """
         limits = self.edges.copy()
         for section, column in columns.items():
@@ -246,9 +246,9 @@ class PrefixLayout:
     def equal_prefix(self, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
         """Return the longest prefix shared with the previous request, in tokens.
 
-        `limits` are the first messages that may have changed whatever the policy does, `equal_to` the slots up to which
-        the pruned history is equal, `pruned` the tokens of the history before these slots, and `sent` the sizes of the
-        requests.
+        For each request, `limits` has the first message that may have changed under any policy, `equal_to` has the
+        position up to which the pruned history is unchanged, `pruned` has the tokens of the history before that
+        position, and `sent` has the size of the request.
         """
         starts = self.starts
         running = self.running
@@ -272,7 +272,7 @@ class PrefixLayout:
     def _starting(self, section: str) -> Ints:
         """Return the index of a section's first message in each request.
 
-        The first request is left out. The index is -1 if the section opens the prompt.
+        The last request is left out. The index is -1 if an opening message or a tool schema belongs to the section.
         """
         tally = self.tally
         in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
