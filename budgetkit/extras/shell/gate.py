@@ -51,7 +51,7 @@ from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
-from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.batch import Columns, RequestBatch
 from budgetkit.plan.plan import free_tokens
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import DEFAULT_FRAMING, Framing, read_tools
@@ -66,7 +66,6 @@ from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 from budgetkit.trace.loading import UnreadableFileError
 
-Columns = dict[str, dict[str, Any]]
 # A visible character: not ignorable, no control, no blank (Braille and music have one each).
 _VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
 #: A single word that looks like a path, with a folder or a suffix; "/no_think" is a command.

@@ -111,11 +111,11 @@ def nothing_cut(section: str | None = None) -> Condition:
     """
     if section is None:
         return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
-
-    def holds(plans: PlannedDemand) -> bool:
-        return not plans.columns[section]["cut"].any()
-
-    return Condition(f"nothing is cut from {section}", holds, "helps")
+    return Condition(
+        name=f"nothing is cut from {section}",
+        holds=lambda plans: not plans.columns[section]["cut"].any(),
+        room="helps",
+    )
 
 
 def cut_at_most(
@@ -234,12 +234,12 @@ def at_least(section: str, tokens: int) -> Condition:
     The smallest window in which history may take 4,000 tokens is 5,500 tokens.
     """
     check_tokens("tokens", tokens)
-    name = f"{section} may take {tokens:,} tokens"
-
-    def holds(plans: PlannedDemand) -> bool:
-        return bool((plans.columns[section]["limit"] >= tokens).all())
-
-    return Condition(name, holds, "helps", tokens=tokens)
+    return Condition(
+        name=f"{section} may take {tokens:,} tokens",
+        holds=lambda plans: bool((plans.columns[section]["limit"] >= tokens).all()),
+        room="helps",
+        tokens=tokens,
+    )
 
 
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:

@@ -42,7 +42,7 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.outcome import Columns, Replay
 from budgetkit.lab.replay.prefix import (
     By,
     PrefixLayout,
@@ -69,8 +69,6 @@ from budgetkit.pruning.policies import Chain
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn, unpaired
 from budgetkit.trace.tally import roles_key, unwritable
-
-Columns = dict[str, dict[str, Ints]]
 
 
 def replay(
