@@ -349,7 +349,9 @@ def check(
         uncounted += uncharged_thinking(trace.messages, "chat", rules)
         records = [record for message in trace.messages for record in originals_of(message)]
         uncounted += sealed_thinking(records, "chat", trace.messages)
-        recorded = _recorded_request(trace)
+        # The fields of a recorded request, except its messages and tools.
+        nothing = _NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})
+        recorded = read_request({**trace.fields, **nothing})
         # Fields of the file, such as its title, do not belong to the request.
         uncounted += [part for part in recorded.uncounted if not part.startswith("field ")]
         uncounted += [f"tool {tool_name(tool)}" for tool in recorded.tools]
@@ -479,13 +481,6 @@ def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
     """Return a note for each tool whose text is partly uncounted."""
     request = ProviderRequest("chat", tools=read_tools(tools).functions)
     return unwritten_tools(request.tools, lambda: framing.charges(request))
-
-
-def _recorded_request(trace: Trace) -> ProviderRequest:
-    """Read a recorded request's fields, except its messages and tools."""
-    return read_request(
-        {**trace.fields, **_NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})}
-    )
 
 
 def _estimated(
