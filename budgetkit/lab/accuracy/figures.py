@@ -292,11 +292,11 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
         else:
             heaps.append([place])
     notes = []
+    is_far = across > (left + right) / 2
     for is_right in (False, True):
-        side = [heap for heap in heaps if (across[heap[0]] > (left + right) / 2) == is_right]
+        side = [(float(off[heap].mean()), heap) for heap in heaps if is_far[heap[0]] == is_right]
         height = -np.inf
-        for heap in sorted(side, key=lambda heap: float(off[heap].mean())):
-            middle = float(off[heap].mean())
+        for middle, heap in sorted(side):
             text = "<br>".join(
                 ", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2)
             )
@@ -306,7 +306,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
             arrow: Spec = {"x": at, "y": middle, "text": text, "ay": height, **_ARROW}
             if is_right:
                 # Clear of the points that the label would cover.
-                level = (across > (left + right) / 2) & (np.abs(off - height) < 2 * _LINE * top)
+                level = is_far & (np.abs(off - height) < 2 * _LINE * top)
                 start = across[level].min(initial=at) - 0.06 * wide
                 arrow |= {"ax": float(start), "axref": "x", "xanchor": "right", "align": "right"}
             else:
