@@ -561,10 +561,10 @@ class Requests:
             problem = f"a request exceeds the window ({budget.window:,}) {over_by}"
             yield self._failure("overrun", problem, worst)
         for section, floor in floors.items():
-            limit = self.columns[section]["limit"]
-            worst = int(limit.argmin())
-            if limit[worst] < floor:
-                left = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left"
+            limits = self.columns[section]["limit"]
+            worst = int(limits.argmin())
+            if limits[worst] < floor:
+                left = f"{one_line(section)} has {max(0, limits[worst]):,} tokens left"
                 mend = f"- Raise its cap to {floor:,}."
                 if (budget.caps[section] or floor) >= floor:
                     mend = "- Lower a reserve, or shorten the sections before it."
