@@ -74,7 +74,7 @@ class FilledWindows:
     def interval(self, risk: float) -> tuple[float, float]:
         """Return the 95 % interval of the share to reserve."""
         mix = self.worst(risk)
-        ratio = self.ratios(mix, self.window * (1 - self.share(risk)))
+        ratio = self.ratios(mix, self.window * (1 - self._share_of(mix, risk)))
         shares = _quantile(ratio, mix.allowed(risk), axis=1)
         low, high = np.quantile(np.maximum(0.0, 1 - 1 / shares), (0.025, 0.975))
         return float(low), float(high)

@@ -143,8 +143,8 @@ class Sources:
 
     Attributes
     ----------
-    exact, estimate : list of array
-        Exact and estimated tokens of each group's documents.
+    documents : list of tuple of array
+        The exact and the estimated tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
         The class, the kind and the source of each group, by number.
     labels : list of tuple of str
@@ -153,8 +153,7 @@ class Sources:
         The source of each group; a document without a source is its own source.
     """
 
-    exact: Sequence[Floats]
-    estimate: Sequence[Floats]
+    documents: Sequence[tuple[Floats, Floats]]
     classes: Ints
     kinds: Ints
     sources: Ints
@@ -186,8 +185,13 @@ class Sources:
         parents = [label[:-1] for label in names]
         parent = pd.factorize(pd.Series(parents, dtype=object))[0]
         return cls(
-            exact=np.split(errors["exact"].to_numpy(float)[order], ends),
-            estimate=np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
+            documents=list(
+                zip(
+                    np.split(errors["exact"].to_numpy(float)[order], ends),
+                    np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
+                    strict=True,
+                )
+            ),
             classes=parent[pairs[0]],
             kinds=pairs[0],
             sources=pairs[1],
@@ -198,9 +202,8 @@ class Sources:
     @cached_property
     def middle(self) -> Floats:
         """Logarithm of the ratio of exact to estimated tokens in each group."""
-        groups = zip(self.exact, self.estimate, strict=True)
         return np.array(
-            [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in groups]
+            [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in self.documents]
         )
 
     @cached_property
@@ -276,9 +279,8 @@ class Sources:
         if step not in self._windows:
             random = np.random.default_rng(step)
             rounded = 2 ** (step / _SIZES_BETWEEN_DOUBLES)
-            groups = zip(self.exact, self.estimate, strict=True)
             self._windows[step] = np.array(
-                [_filled(exact, estimate, rounded, random) for exact, estimate in groups]
+                [_filled(exact, estimate, rounded, random) for exact, estimate in self.documents]
             )
         return self._windows[step]
 
