@@ -205,6 +205,15 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
         ) from None
 
 
+def one_cell_notebook(name: str, code: str) -> dict[str, Any]:
+    """Return a notebook with one code cell of the given name."""
+    cell: dict[str, Any] = {"cell_type": "code", "id": name, "source": code, "metadata": {}}
+    cell |= {"outputs": [], "execution_count": None}
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel}
+    return {"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file atomically, by renaming a temporary file.
 

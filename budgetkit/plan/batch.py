@@ -34,6 +34,7 @@ from budgetkit.plan.allocating import (
 )
 from budgetkit.plan.fitting import Cut, allocate, fit
 from budgetkit.plan.items import Flags, Ints, Items
+from budgetkit.plan.plan import free_tokens
 
 Columns = dict[str, dict[str, Ints]]
 _KEPT = 2
@@ -379,9 +380,7 @@ def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.
     else:
         frame, index = pd.DataFrame([demand]), pd.DataFrame(index=[0])
     columns = allocate_frame(changed, frame)
-    free: Any = changed.usable
-    for section, column in columns.items():
-        free = free - np.maximum(column["granted"] - changed.held.get(section, 0), 0)
+    free = free_tokens(changed, columns)
     rows = _tidy(index, columns, free=free, shared_pool=changed.unclaimed)
     tokens: dict[str, Any] = {line.name: line.tokens for line in changed}
     tokens["window"] = changed.window

@@ -32,6 +32,15 @@ from budgetkit.plan.items import Item
 from budgetkit.plan.reasons import Replan, Why, explain
 
 
+def free_tokens(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the window's free tokens in each request, negative if too many are granted."""
+    held_tokens = budget.held
+    free: Any = budget.window - budget.reserved
+    for section, column in columns.items():
+        free = free - np.maximum(column["granted"] - held_tokens.get(section, 0), 0)
+    return free
+
+
 def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
     """Return the tokens left for the section that is the budget's remainder.
 
@@ -53,14 +62,10 @@ def remainder(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
         raise ValueError(
             f"The budget has no remainder. Pass remainder= to Budget, one of: {quoted(budget.sections)}."
         )
-    held_tokens = budget.held
     sections = [allocation.section for allocation in budget.asked]
     place = sections.index(remainder_section)
-    remaining: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)
-    for section in sections[:place]:
-        remaining = remaining - np.maximum(
-            columns[section]["granted"] - held_tokens.get(section, 0), 0
-        )
+    remaining = free_tokens(budget, {section: columns[section] for section in sections[:place]})
+    remaining = remaining + budget.held.get(remainder_section, 0)
     for section in sections[place + 1 :]:
         remaining = remaining - np.minimum(budget.floors[section], columns[section]["demand"])
     left = np.minimum(columns[remainder_section]["limit"], remaining)

@@ -403,9 +403,13 @@ def test_a_path_given_as_a_path_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi.", "/no_think"],
+    [
+        *("Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi.", "/no_think"),
+        # One visible sign is enough.
+        *(".", "\u2764\ufe0f", "\u2801", "\u3131\u3164"),
+    ],
 )
-def test_a_text_is_not_taken_for_a_path(text: str) -> None:
+def test_a_text_is_taken_for_neither_a_path_nor_an_empty_prompt(text: str) -> None:
     assert gate(prompts={"system": text}).passed
 
 
@@ -563,11 +567,6 @@ def test_nothing_to_check_never_opens_the_gate(gate: Any, given: Any) -> None:
 def test_a_prompt_of_signs_that_nobody_sees_is_empty(text: str) -> None:
     with pytest.raises(ValueError, match="Empty prompt"):
         gate(prompts={"system": text})
-
-
-@pytest.mark.parametrize("text", [".", "\u2764\ufe0f", "\u2801", "\u3131\u3164"])
-def test_a_prompt_with_one_sign_to_see_is_no_empty_one(text: str) -> None:
-    assert gate(prompts={"system": text}).passed
 
 
 @pytest.mark.parametrize("key", ["contnet", "conten", "tool_cals"])

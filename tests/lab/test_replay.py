@@ -408,22 +408,16 @@ def test_what_reading_costs_is_taken_from_the_prices_where_they_say_it() -> None
     assert shares == {"gpt-4o": pytest.approx(0.5), "gpt-5": pytest.approx(0.1)}
 
 
-def test_times_of_messages_are_the_pauses_between_requests() -> None:
-    times = ["2026-11-21T10:00:00Z", None, "2026-11-21T10:04:00Z", None, "2026-11-21T10:10:00Z"]
-    raw = [
-        {"role": "assistant" if at is None else "user", "content": "x" * 2_000, "timestamp": at}
-        for at in times
-    ]
-    trace = bk.Trace("slow", tuple(map(bk.Message, raw)))
-    frame = replayed(
-        trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]
-    ).frame()
-    assert frame["cached"].tolist() == [0, 2_000, 0]
-
-
-def test_a_pause_is_measured_from_the_last_known_time() -> None:
-    """Nobody knows when the second request was made, but from the first to the third it is an hour."""
-    times = ["2026-11-21T10:00:00Z", None, None, None, "2026-11-21T11:00:00Z"]
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-11-21T10:00:00Z", None, "2026-11-21T10:04:00Z", None, "2026-11-21T10:10:00Z"],
+        # The time of the second request is unknown, but there is an hour from the first to the third.
+        ["2026-11-21T10:00:00Z", None, None, None, "2026-11-21T11:00:00Z"],
+    ],
+    ids=["every time known", "the second unknown"],
+)
+def test_times_of_messages_are_the_pauses_between_requests(times: list[str | None]) -> None:
     raw = [
         {"role": "assistant" if i % 2 else "user", "content": "x" * 2_000, "timestamp": at}
         for i, at in enumerate(times)

@@ -16,7 +16,7 @@ import budgetkit as bk
 from budgetkit import accuracy, corpora, figures
 from budgetkit.lab.figures.drawing import svg
 from budgetkit.lab.figures.marks import between
-from budgetkit.lab.figures.question import layout, plain
+from budgetkit.lab.figures.question import plain, spec_of
 from budgetkit.lab.figures.scales import Scale, scale_of, tick_text, ticks
 from tests.conftest import examples
 from tests.hostile import BIDI, CLUSTERS, MARKUP, ODD
@@ -49,7 +49,7 @@ def test_a_bar_is_as_long_as_its_share_of_the_axis() -> None:
         "x": [50, 100],
         "marker": {"color": ["#111111", "#222222"]},
     }
-    spec = {"data": [bar], "layout": layout(200, {"range": [0, 200]}, {"visible": False})}
+    spec = spec_of([bar], 200, {"range": [0, 200]}, {"visible": False})
     picture = drawn(spec)
     bars = [
         node for node in picture.iter(f"{SVG}rect") if node.get("fill") in ("#111111", "#222222")
@@ -88,7 +88,7 @@ def test_stacked_steps_stand_on_one_another_and_a_line_with_a_gap_is_two() -> No
     }
     data = [{**common, "y": [10, 10, 10], "name": "a"}, {**common, "y": [10, 10, 10], "name": "b"}]
     gap = {"type": "scatter", "mode": "lines", "x": [1, 2, None, 2, 3], "y": [0, 0, None, 5, 5]}
-    spec = {"data": [*data, gap], "layout": layout(200, {}, {"range": [0, 20]}, showlegend=True)}
+    spec = spec_of([*data, gap], 200, {}, {"range": [0, 20]}, showlegend=True)
     areas = [
         node.get("d", "")
         for node in drawn(spec).iter(f"{SVG}path")
@@ -182,7 +182,7 @@ def test_any_name_is_text_and_the_picture_is_xml(name: str) -> None:
 @given(LETTERS, LETTERS)
 def test_what_is_written_reads_as_it_was_and_is_the_same_each_time(name: str, title: str) -> None:
     bar = {"type": "bar", "orientation": "h", "y": [0], "x": [1], "text": [plain(name)]}
-    spec = {"data": [bar], "layout": layout(90, {}, {"visible": False})}
+    spec = spec_of([bar], 90, {}, {"visible": False})
     picture = drawn(spec, title)
     assert picture.get("aria-label") == title
     assert name in ["", *texts(picture)]
@@ -227,7 +227,7 @@ def test_a_very_long_line_is_thinned_to_what_can_be_seen() -> None:
         "x": [*range(many)],
         "y": [at % 97 for at in range(many)],
     }
-    made = svg({"data": [line], "layout": layout(200, {}, {})}, "long")
+    made = svg(spec_of([line], 200, {}, {}), "long")
     assert len(made) < 60_000
 
 
@@ -280,12 +280,7 @@ def test_what_is_no_finite_number_is_left_out_and_the_picture_says_so(
     """A raw error before, or numbers in the picture that are none."""
     lines = [{"type": "line", "x0": NAN, "x1": 1, "y0": 0, "y1": 1}]
     notes = [{"text": "here", "x": NAN, "y": 1}]
-    made = svg(
-        {
-            "data": data,
-            "layout": layout(200, {"range": [0, NAN]}, {}, shapes=lines, annotations=notes),
-        },
-        "Why?",
-    )
+    spec = spec_of(data, 200, {"range": [0, NAN]}, {}, shapes=lines, annotations=notes)
+    made = svg(spec, "Why?")
     assert "nan" not in made and "inf" not in made
     assert any(text.endswith("unknown values are not drawn") for text in texts(ET.fromstring(made)))

@@ -12,7 +12,7 @@ from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.amounts import whole_number
 from budgetkit.extras.shell.gate import CheckResult, check, refusing_unreadable_files
 from budgetkit.extras.shell.inputs import BudgetCase, json_at, load_all, tools_of, with_budget
-from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
+from budgetkit.extras.shell.terminal import Names, show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
 
@@ -23,9 +23,9 @@ VERSION = 1
 @with_budget
 def check_command(
     case: BudgetCase,
-    conversations: tuple[str, ...],
-    prompts: tuple[str, ...],
-    tools: tuple[str, ...],
+    conversations: Names,
+    prompts: Names,
+    tools: Names,
     policy: str | None,
     baseline: str | None,
     saved_as: str | None,
@@ -71,14 +71,15 @@ def check_command(
         title = "Largest demand by section, in tokens"
         show_table(title, ["section", "tokens"], checked.sections.items())
     show_lines(
-        [f"Finding {finding}" for finding in checked.findings] + growth_sentences(changes, since)
+        *(f"Finding {finding}" for finding in checked.findings),
+        *growth_sentences(changes, since),
+        *"\n".join(checked.explanations).split("\n"),
+        checked.headline,
     )
-    show_lines("\n".join(checked.explanations).split("\n"))
-    show_lines([checked.headline])
     return int(not checked.passed)
 
 
-def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
+def _prompts(options: Names) -> dict[str, Path]:
     """Return the file of each section from the SECTION=FILE options."""
     files: dict[str, Path] = {}
     for option in options:

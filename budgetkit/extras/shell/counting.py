@@ -13,18 +13,25 @@ import click
 
 from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, read_text, show_json, show_lines, show_table
-from budgetkit.models import Model, models, resolve
+from budgetkit.extras.shell.terminal import (
+    PIPE,
+    Names,
+    read_text,
+    show_json,
+    show_lines,
+    show_table,
+)
+from budgetkit.models import models, resolve
 
 if TYPE_CHECKING:
     from budgetkit.requests import RequestCount
 
 
 def count_command(
-    files: tuple[str, ...],
-    texts: tuple[str, ...],
-    names: tuple[str, ...],
-    models: tuple[str, ...],
+    files: Names,
+    texts: Names,
+    names: Names,
+    models: Names,
     provider: str | None,
     ways: bool,
     kind: str,
@@ -72,16 +79,18 @@ def count_command(
         basis = {way.name: basis_of(way) for way in counters}
         return show_json({"counted": counted, "tokens": totals, "basis": basis})
     if len(pairs) == len(counters) == 1:
-        show_lines([f"{many(counts[0][0], 'token')} ({columns[0]})"])
+        show_lines(f"{many(counts[0][0], 'token')} ({columns[0]})")
     else:
         rows = [(name, *row.values()) for (name, _), row in zip(pairs, table, strict=True)]
         rows += [("all", *totals.values())] if len(rows) > 1 else []
         show_table("Tokens", ["", *columns], rows)
-    show_lines(filter(None, map(nearer_sentence, counters)))
+    show_lines(*filter(None, map(nearer_sentence, counters)))
     show_lines(
-        f"{name} is a request body, counted as text. Use --as request to count the billed tokens."
-        for name, value in pairs
-        if kind == "text" and _is_request(value)
+        *(
+            f"{name} is a request body, counted as text. Use --as request to count the billed tokens."
+            for name, value in pairs
+            if kind == "text" and _is_request(value)
+        )
     )
 
 
@@ -101,16 +110,16 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
         [text for text in texts if text], *counters
     )
     if as_json:
-        return show_json(table.to_dict("records"))
+        return show_json(table)
     columns = ["name", "kind", "basis", "tokens", "off", "network"]
     show_table("Ways of counting", columns, table[columns].itertuples(index=False))
     kinds = table.drop_duplicates("kind")
     show_lines(
-        [f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples()]
+        *(f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples())
     )
 
 
-def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _texts(files: Names, texts: Names) -> Iterator[tuple[str, str]]:
     """Yield each text with its name.
 
     Without texts and files, standard input is read.
@@ -120,14 +129,14 @@ def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str
         yield ("standard input" if file == PIPE else file), read_text(file)
 
 
-def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _conversations(files: Names) -> Iterator[tuple[str, Any]]:
     """Yield every conversation of every file, with its id."""
     inputs = import_module("budgetkit.extras.shell.inputs")
     for file in files:
         yield from ((trace.id, trace) for trace in inputs.load_all(file))
 
 
-def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
+def _requests(files: Names, names: Names, as_json: bool) -> None:
     """Print the tokens of request bodies and of their parts."""
     count_request = import_module("budgetkit.requests").count_request
     counts = [
@@ -155,7 +164,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         rows.append(("all", "", None, count.tokens))
         title = f"{file}: {count.model}, {count.tokens:,} tokens{f'; {count.unknown}' if count.unknown else ''}"
         show_table(title, ["kind", "part", "message", "tokens"], rows)
-        show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
+        show_lines(_basis_line(count), *filter(None, [nearer_sentence(count)]))
 
 
 # Match a string in JSON, which is kept, or a comment or comma, which is removed.
@@ -164,7 +173,7 @@ _COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)")
 _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
-def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
+def _servers(files: Names, model: str, as_json: bool) -> None:
     """List configured MCP servers with the tokens of their saved tools."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
@@ -203,10 +212,10 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
     )
     if saved:
         total = many(sum(tokens for _, tokens in saved.values()), "token")
-        show_lines([f"{total} of tools in every request, unless the client loads them on demand."])
+        show_lines(f"{total} of tools in every request, unless the client loads them on demand.")
     if missing := ", ".join(name for name in servers if name not in saved):
         advice = "budgetkit does not start servers; save each server's tools/list as NAME.json."
-        show_lines([f"Not counted: {missing}. {advice}"])
+        show_lines(f"Not counted: {missing}. {advice}")
     return None
 
 
@@ -236,7 +245,7 @@ _FIELDS = (
 )
 
 
-def models_command(names: tuple[str, ...], as_json: bool) -> None:
+def models_command(names: Names, as_json: bool) -> None:
     """List models with window, longest answer, vocabulary, source and end date.
 
     A name that is not in the table is looked up as in all other commands, and the output names the model used for it.
@@ -256,22 +265,22 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
         "source date",
         "ends",
     ]
-    show_table("Models, in tokens", columns, map(_row, rows))
-    return show_lines([model.notice for model in resolved if model.notice])
-
-
-def _row(model: Model) -> tuple[Any, ...]:
-    return (
-        model.name,
-        model.window,
-        "prompt and answer" if model.kind == "shared" else "prompt only",
-        model.max_output,
-        model.encoding,
-        "yes" if model.encoding_is_own else "no",
-        model.provider,
-        model.date,
-        model.ends,
-    )
+    cells = [
+        (
+            model.name,
+            model.window,
+            "prompt and answer" if model.kind == "shared" else "prompt only",
+            model.max_output,
+            model.encoding,
+            "yes" if model.encoding_is_own else "no",
+            model.provider,
+            model.date,
+            model.ends,
+        )
+        for model in rows
+    ]
+    show_table("Models, in tokens", columns, cells)
+    return show_lines(*(model.notice for model in resolved if model.notice))
 
 
 def redact_command(file: str, name: str) -> None:

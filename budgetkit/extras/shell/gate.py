@@ -51,7 +51,8 @@ from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
-from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.batch import Columns, RequestBatch
+from budgetkit.plan.plan import free_tokens
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import DEFAULT_FRAMING, Framing, read_tools
 from budgetkit.requests.billing.charges import (
@@ -65,7 +66,6 @@ from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 from budgetkit.trace.loading import UnreadableFileError
 
-Columns = dict[str, dict[str, Any]]
 # A visible character: not ignorable, no control, no blank (Braille and music have one each).
 _VISIBLE = regex.compile(r"[^\p{DI}\p{C}\p{Z}\s\u2800\U0001D159]")
 #: A single word that looks like a path, with a folder or a suffix; "/no_think" is a command.
@@ -319,8 +319,11 @@ def check(
     if tools:
         sent[section] = sent.get(section, 0) + schemas
     demands = [pd.DataFrame([sent])] if sent else []
-    models = [model]
-    floors = _floors(lines, floor)
+    floors = dict(lines.floors)
+    if floor is not None:
+        if lines.remainder is None:
+            raise ValueError("This budget has no remainder. Leave the floor out.")
+        floors[lines.remainder] = floor
     failures: list[Failure] = []
     for sizes in demands:
         failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*sent})
@@ -328,6 +331,7 @@ def check(
     fixed -= {*prompt_sizes, *(failure.section for failure in failures)}
 
     # The conversations, each with its own demand and all of its uncounted parts.
+    models = [model]
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
@@ -345,7 +349,9 @@ def check(
         uncounted += uncharged_thinking(trace.messages, "chat", rules)
         records = [record for message in trace.messages for record in originals_of(message)]
         uncounted += sealed_thinking(records, "chat", trace.messages)
-        recorded = _recorded_request(trace)
+        # The fields of a recorded request, except its messages and tools.
+        nothing = _NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})
+        recorded = read_request({**trace.fields, **nothing})
         # Fields of the file, such as its title, do not belong to the request.
         uncounted += [part for part in recorded.uncounted if not part.startswith("field ")]
         uncounted += [f"tool {tool_name(tool)}" for tool in recorded.tools]
@@ -378,8 +384,17 @@ def check(
 
     # The failures of all requests together, then the findings.
     largest = pd.concat(demands).max() if demands else pd.Series(dtype=int)
-    failures += _too_many(cut, most_cut)
-    failures += _retired(model, today or this_day())
+    if most_cut is not None:
+        if not cut:
+            raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
+        if sum(cut) > most_cut * len(cut):
+            problem = f"{sum(cut):,} of {len(cut):,} cut, above the limit of {most_cut:.0%}"
+            mend = "- Raise a cap or the window, or allow a larger share."
+            failures.append(Failure("cut", "conversations", problem, mend))
+    if model is not None and model.ends and model.ends <= (today or this_day()).isoformat():
+        problem = f"{one_line(model.name)} was retired on {model.ends}"
+        mend = "- Check with a model that is still available."
+        failures.append(Failure("retired", "model", problem, mend))
     estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
     find = partial(
@@ -468,13 +483,6 @@ def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
     return unwritten_tools(request.tools, lambda: framing.charges(request))
 
 
-def _recorded_request(trace: Trace) -> ProviderRequest:
-    """Read a recorded request's fields, except its messages and tools."""
-    return read_request(
-        {**trace.fields, **_NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})}
-    )
-
-
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
@@ -504,38 +512,6 @@ def _price_step(model: Model | None, today: date | None) -> int:
         if price is not None and price.tiers:
             return price.tiers[0][0]
     return 0
-
-
-def _retired(model: Model | None, today: date) -> list[Failure]:
-    """Return a failure if the provider has retired the model.
-
-    Requests to such a model are not answered.
-    """
-    if model is None or not model.ends or model.ends > today.isoformat():
-        return []
-    problem = f"{one_line(model.name)} was retired on {model.ends}"
-    return [Failure("retired", "model", problem, "- Check with a model that is still available.")]
-
-
-def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
-    """Return a failure if too many conversations are cut."""
-    if most is None:
-        return []
-    if not cut:
-        raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
-    if sum(cut) <= most * len(cut):
-        return []
-    problem = f"{sum(cut):,} of {len(cut):,} cut, above the limit of {most:.0%}"
-    mend = "- Raise a cap or the window, or allow a larger share."
-    return [Failure("cut", "conversations", problem, mend)]
-
-
-def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
-    if floor is None:
-        return dict(budget.floors)
-    if budget.remainder is None:
-        raise ValueError("This budget has no remainder. Leave the floor out.")
-    return {**budget.floors, budget.remainder: floor}
 
 
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
@@ -578,19 +554,17 @@ class Requests:
                 problem = f"{demand}, {over[worst]:,} above {limit}"
                 yield self._failure("cap", problem, worst, section)
         # The free tokens of each request, negative if it exceeds the window.
-        free = budget.window - budget.reserved + np.zeros(1, "int64")
-        for section, column in self.columns.items():
-            free = free - np.maximum(column["granted"] - budget.held.get(section, 0), 0)
+        free = np.atleast_1d(free_tokens(budget, self.columns))
         worst = int(free.argmin())
         if free[worst] < 0:
             over_by = f"by {-free[worst]:,} tokens"
             problem = f"a request exceeds the window ({budget.window:,}) {over_by}"
             yield self._failure("overrun", problem, worst)
         for section, floor in floors.items():
-            limit = self.columns[section]["limit"]
-            worst = int(limit.argmin())
-            if limit[worst] < floor:
-                left = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left"
+            limits = self.columns[section]["limit"]
+            worst = int(limits.argmin())
+            if limits[worst] < floor:
+                left = f"{one_line(section)} has {max(0, limits[worst]):,} tokens left"
                 mend = f"- Raise its cap to {floor:,}."
                 if (budget.caps[section] or floor) >= floor:
                     mend = "- Lower a reserve, or shorten the sections before it."

@@ -21,7 +21,7 @@ from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, war
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter, basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
-from budgetkit.inputs.budgets import AnyBudget, Configuration, budget_in, filled_in, read_budget
+from budgetkit.inputs.budgets import AnyBudget, budget_in, filled_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.presets import PRESETS
@@ -82,10 +82,7 @@ def budget_for(
     >>> budget_for("chat", 8_192, None).cap("system")
     819
     """
-    has_model = isinstance(settings, Configuration) and settings.model is not None
-    if isinstance(settings, str | Configuration) and not has_model:
-        return any_budget(settings, opening_model(model, trace), window)
-    return any_budget(settings, model, window)
+    return any_budget(settings, opening_model(model, trace), window)
 
 
 def load_one(source: str, conversation: str) -> Trace:

@@ -19,7 +19,7 @@ import budgetkit
 from budgetkit.budget import brief, one_line
 from budgetkit.extras.shell.inputs import BudgetCase, with_conversation
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines
-from budgetkit.files import extra, shipped_folder
+from budgetkit.files import extra, one_cell_notebook, shipped_folder
 from budgetkit.message import Data
 from budgetkit.presets import PRESETS
 from budgetkit.pruning.policies.systems import policies_of
@@ -53,7 +53,7 @@ def report_command(
     if as_json:
         return show_json({"report": output, "bytes": size})
     window_text = f"in a window of {explorer.budget.window:,} tokens; change it with --window"
-    show_lines([f"{output}: {size / 1_000:,.0f} kB, {window_text}"])
+    show_lines(f"{output}: {size / 1_000:,.0f} kB, {window_text}")
 
 
 def explore_command(file: str, **server: Any) -> int:
@@ -92,7 +92,7 @@ def explore(source: str, options: Sequence[str] = ()) -> int:
     is_new = not path.exists()
     if is_new:
         code = f"import budgetkit as bk\n\nbk.DesignCard(trace={source!r})"
-        path.write_text(json.dumps(_notebook(code)), encoding="utf-8")
+        path.write_text(json.dumps(one_cell_notebook("card", code)), encoding="utf-8")
     return _open_lab(path, options, is_new)
 
 
@@ -116,27 +116,16 @@ def notebook_command(name: str, folder: str, **server: Any) -> int:
             written.append(source.name)
     old = [path.name for path in chosen if path.name not in written]
     if written:
-        show_lines([f"Wrote to {one_line(folder)}: {', '.join(written)}."])
+        show_lines(f"Wrote to {one_line(folder)}: {', '.join(written)}.")
     if old:
-        show_lines([f"Already in {one_line(folder)}, not changed: {', '.join(old)}."])
+        show_lines(f"Already in {one_line(folder)}, not changed: {', '.join(old)}.")
     first = goal / chosen[0].name
     if not find_spec("jupyterlab"):
         show_lines(
-            [
-                "Open them in your notebook program. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
-            ]
+            "Open them in your notebook program. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
         )
         return 0
     return _open_lab(first, server_options(**server), first.name in written)
-
-
-def _notebook(code: str) -> Data:
-    """Return a notebook with one cell."""
-    cell: Data = {"cell_type": "code", "id": "card", "source": code, "metadata": {}}
-    cell |= {"outputs": [], "execution_count": None}
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    metadata = {"kernelspec": kernel}
-    return {"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:

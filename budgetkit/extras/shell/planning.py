@@ -44,7 +44,7 @@ def fit_command(
     rows += [(name, None, None, None, getattr(plan, name), None) for name in ("reserved", "free")]
     columns = ["section", "cap", "demand", "limit", "granted", "cut"]
     show_table(f"{trace.id}: a window of {budget.window:,} tokens", columns, rows)
-    show_lines([*plan.warnings, *why])
+    show_lines(*plan.warnings, *why)
 
 
 _REPLAYED = [
@@ -75,10 +75,10 @@ def replay_command(
     frame = outcome.frame()
     totals = outcome.totals()
     if as_json:
-        return show_json({"totals": totals, "requests": frame.to_dict("records")})
+        return show_json({"totals": totals, "requests": frame})
     show_table(f"{trace.id}, {name}, in tokens", _REPLAYED, frame[_REPLAYED].to_numpy().tolist())
     show_table("All requests", ["total", "tokens, number or dollars"], totals.items())
-    return show_lines(_cost_notes(prices, totals["cost"] == totals["cost"]))
+    return show_lines(*_cost_notes(prices, totals["cost"] == totals["cost"]))
 
 
 def _replays(
@@ -141,7 +141,7 @@ def compare_command(
     replays = dict(outcomes)
     table = rank_policies(replays)
     if as_json:
-        return show_json(table.to_dict("records"))
+        return show_json(table)
     idle = [name for name, outcome in replays.items() if not outcome.acts.any()]
     rows = table[~table["policy"].isin(idle)]
     if idle:
@@ -165,4 +165,4 @@ def compare_command(
         notes.append(
             f"Policies without effect: {', '.join(idle)}; {size}. Use --window to set a smaller window."
         )
-    return show_lines(notes)
+    return show_lines(*notes)

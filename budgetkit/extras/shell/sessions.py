@@ -16,6 +16,7 @@ import click
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions.listing import BILLED, bills_of, find, rows_of
 
+Row = dict[str, Any]
 #: The session suggested if there are none.
 SHIPPED = "made-up-session"
 _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
@@ -47,10 +48,8 @@ def sessions_command(
         example = f"budgetkit sessions {list_sessions(folder, newest, as_json, by)}"
         if not as_json:
             show_lines(
-                [
-                    f"What filled a session, and what its misses cost: {example}",
-                    f"The best size for compaction: {example} --what-if threshold",
-                ]
+                f"What filled a session, and what its misses cost: {example}",
+                f"The best size for compaction: {example} --what-if threshold",
             )
         return None
     # Imported here, because the list needs neither pandas nor the explorers.
@@ -90,7 +89,7 @@ def list_sessions(
             show_json([])
         else:
             looked = where or "the usual places of coding agents"
-            show_lines([f"No sessions found in {looked}. Name another folder with --folder."])
+            show_lines(f"No sessions found in {looked}. Name another folder with --folder.")
         return SHIPPED
     progress = _show_unread if sys.stderr.isatty() else None
     rows = rows_of(files, bills_of(files, progress, in_processes=True))
@@ -115,10 +114,10 @@ def list_sessions(
     first = ["total", total["sessions"], *[""] * (len(columns) - 2)]
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
     if not total["is_whole"]:
-        show_lines(["\u2265 marks sums that leave out sessions without a known cost."])
+        show_lines("\u2265 marks sums that leave out sessions without a known cost.")
     if by is None and len(rows) > newest:
         show_lines(
-            [f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."]
+            f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."
         )
     return "1"
 
@@ -132,7 +131,7 @@ def _show_unread(number: int) -> None:
     click.echo(f"\r{words:<30}\r", nl=False, err=True)
 
 
-def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _parts(row: Row) -> Iterator[Row]:
     """Yield a session's sums by day and model.
 
     Models are named without the date of their snapshot.
@@ -142,9 +141,9 @@ def _parts(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield part | {"day": part.get("day") or row["day"], "model": model}
 
 
-def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+def _sums(rows: list[Row], by: str) -> list[Row]:
     """Add up sessions by a column, with None for unknown sums."""
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, Row] = {}
     counted = set()
     for row in rows:
         name = row[by] or "unknown"
@@ -159,14 +158,14 @@ def _sums(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     return [*groups.values()]
 
 
-def _heads(row: dict[str, Any], columns: list[str]) -> list[Any]:
+def _heads(row: Row, columns: list[str]) -> list[Any]:
     # Only --json shows the seconds and the date of a model's snapshot.
     model = re.sub(r"-\d{8}$", "", row["model"] or "")
     shown = row | {"changed": str(row.get("changed"))[:16], "model": model}
     return [shown[name] for name in columns]
 
 
-def _sums_shown(row: dict[str, Any]) -> list[Any]:
+def _sums_shown(row: Row) -> list[Any]:
     share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
     cost, missed_cost = map(dollars_text, (row["cost"], row["missed_cost"]))
     if not row.get("is_whole", True):  # some sessions have no known price

@@ -40,14 +40,14 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     table = compare(session, window=window)
     compactions = session.compactions()
     if as_json:
-        rows = {"misses": missed, "filled": filled, "compactions": compactions, "rules": table}
-        return show_json({"totals": totals, **_records(rows)})
+        tables = {"misses": missed, "filled": filled, "compactions": compactions, "rules": table}
+        return show_json({"totals": totals, **tables})
     title = f"{session.trace.title}: " if with_text else ""
     cost = dollars_text(totals["cost"])
     billed = f", {cost}" if cost else ""
     named = session.model or "an unnamed model"
     requests = many(totals["requests"], "request")
-    show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
+    show_lines(f"{title}{requests} to {named}{billed}", *in_short(session, table))
 
     if session.agents:
         agent_requests = sum(len(agent.cost) for agent in session.agents)
@@ -55,9 +55,9 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         made = (
             f"{agents} made {many(agent_requests, 'more request')} for {_cost_of(session.agents)}"
         )
-        show_lines([f"Its {made}, which the list of sessions includes; --tools lists them."])
+        show_lines(f"Its {made}, which the list of sessions includes; --tools lists them.")
     if session.unpriced:
-        show_lines([session.unpriced])
+        show_lines(session.unpriced)
     largest = largest_of(filled)
     prompt = int(filled["tokens"].sum())
     _show_frame(
@@ -65,7 +65,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         largest.assign(share=largest["share"].map("{:.0%}".format)),
         {},
     )
-    show_lines(filter(None, [session.gap_sentence, *session.trace.warnings]))
+    show_lines(*filter(None, [session.gap_sentence, *session.trace.warnings]))
 
     by_cause = missed.groupby("cause").agg(
         misses=("missed", "size"),
@@ -78,32 +78,32 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
     if totals["steps"]:
         number = many(totals["steps"], "request")
         more = f"which cost ${totals['steps_cost']:,.2f} more"
-        show_lines([f"Above a price step: {number}, {more}."])
+        show_lines(f"Above a price step: {number}, {more}.")
     if with_text:
         show_lines(
-            f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
+            *(f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records"))
         )
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
         words = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
         cost = dollars_text(row["miss_cost"] or None)
         if cost:
             words = f"{words}: a miss that cost {cost}"
-        show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {words}."])
+        show_lines(f"A compaction from {row['before']:,} to {row['after']:,} tokens; {words}.")
 
     if len(compactions) > _COMPACTIONS:
         rest = many(len(compactions) - _COMPACTIONS, "more compaction")
-        show_lines([f"{rest}; --json lists them all."])
+        show_lines(f"{rest}; --json lists them all.")
     if type(shown := session.trace.fields.get("window")) is int:
         codex = product_window("codex", catalogue_of("codex", shown))
         size = f"Codex shows {codex.shown:,} of the window's {codex.window:,} tokens and compacts at {codex.acts_at:,}."
-        show_lines([size])
+        show_lines(size)
     show_table(
         "Which rule would have been cheaper?",
         _RULES,
         [_rule(row) for row in table.to_dict("records")],
     )
     more = "Add --what-if threshold to find the best size for compaction."
-    show_lines([*replay_check(table), *notices(table), more])
+    show_lines(*replay_check(table), *notices(table), more)
     return None
 
 
@@ -135,7 +135,7 @@ def settings(
         )
     table = what_if(source, window=window, **{name: values})
     if as_json:
-        show_json(table.to_dict("records"))
+        show_json(table)
         return
     costs = [*map(cost_text, table["low"], table["high"])]
     shown = table[["value", "compactions", "used_later", "overflows"]]
@@ -147,15 +147,10 @@ def settings(
         "overflows": "over window",
     }
     _show_frame("What would another setting have cost?", shown, headings)
-    show_lines(sentences_of(table))
+    show_lines(*sentences_of(table))
     if agents := [agent for session in sessions for agent in session.agents]:
         number = many(len(agents), "sub-agent")
-        show_lines([f"These costs do not include {number} ({_cost_of(agents)})."])
-
-
-def _records(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """Return tables as lists of rows."""
-    return {name: table.to_dict("records") for name, table in tables.items()}
+        show_lines(f"These costs do not include {number} ({_cost_of(agents)}).")
 
 
 def _cost_of(agents: Iterable[Session]) -> str:
@@ -184,7 +179,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
             name.replace("\\", "/").rpartition("/")[2] for name in tables["file"]["file"]
         ]
     if as_json:
-        return show_json({**_records({"lines": lines, **tables}), "on_demand": on_demand})
+        return show_json({"lines": lines, **tables, "on_demand": on_demand})
     if len(lines) > 1:
         numbered = ["main line", *(f"sub-agent {number}" for number in range(1, len(lines)))]
         _show_frame(
@@ -198,7 +193,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
         "file": "Which files were read again?",
     }
     if tables["tool"].empty:
-        return show_lines(["No tool results in this session."])
+        return show_lines("No tool results in this session.")
     for by, table in tables.items():
         if table.empty:
             continue
@@ -214,7 +209,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
             f"would have saved {dollars_text(on_demand['saved'])}, less {dollars_text(on_demand['search_cost'])} for "
             f"the search tool and its {on_demand['searches']:,} calls."
         )
-    return show_lines(sentences)
+    return show_lines(*sentences)
 
 
 _RULES = ["rule", "dollars", "compactions", "removed or cut", "dropped, used later"]

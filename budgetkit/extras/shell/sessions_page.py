@@ -105,4 +105,4 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     texts = (
         "with its texts" if with_text else "with filler in place of its words; --text keeps them"
     )
-    show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])
+    show_lines(f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}")

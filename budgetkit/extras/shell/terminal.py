@@ -18,6 +18,7 @@ from budgetkit.budget import one_line, terminal_line
 
 #: The file name of standard input.
 PIPE = "-"
+Names = tuple[str, ...]  # of an option or argument that is repeated
 
 
 def read_text(source: str) -> str:
@@ -31,11 +32,11 @@ def read_text(source: str) -> str:
 
 
 def show_json(value: object) -> None:
-    """Print plain data as JSON, in ASCII."""
+    """Print plain data and frames as JSON, in ASCII."""
     click.echo(json.dumps(_without_nan(value), indent=2, allow_nan=False))
 
 
-def show_lines(lines: Iterable[str]) -> None:
+def show_lines(*lines: str) -> None:
     """Print sentences, one per line."""
     for line in lines:
         click.echo(terminal_line(line))
@@ -86,7 +87,9 @@ def _number(value: Any) -> Any:
 
 
 def _without_nan(value: Any) -> Any:
-    """Replace NaN with None in plain data, since JSON has no NaN."""
+    """Replace NaN with None, since JSON has no NaN, and frames with their rows."""
+    if hasattr(value, "to_dict"):
+        value = value.to_dict("records")
     if isinstance(value, dict):
         return {str(name): _without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

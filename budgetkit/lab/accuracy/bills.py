@@ -115,7 +115,18 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
             f"Cannot fit a line ({readings}). Pass at least three counts, not all equal, with a bill each."
         )
     constant, slope = _fitted(x, y)
-    left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
+
+    # The distance of each reading from a line fitted without its group; of many groups, several are left out at a time.
+    groups = list(range(len(x))) if projects is None else list(projects)
+    order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
+    parts = min(len(order), _MOST_LEFT_OUT)
+    part = np.array([order[group] % parts for group in groups])
+    left_out = np.zeros(len(x))
+    for number in range(parts):
+        out = part == number
+        rest = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else (constant, slope)
+        left_out[out] = y[out] - rest[0] - rest[1] * x[out]
+
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
     constant, slope, low, high = (round(number, 9) + 0.0 for number in (constant, slope, low, high))
     return Bill(constant, slope, low, high, len(x))
@@ -147,22 +158,5 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
     if np.ptp(x[near]) == 0:
         return constant, slope
-    middle = x[near] - x[near].mean()
-    slope = float(middle @ (y[near] - y[near].mean()) / (middle @ middle))
-    return float(y[near].mean() - slope * x[near].mean()), slope
-
-
-def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
-    """Return each reading's distance from a line fitted without its group.
-
-    If there are more than 40 groups, several groups are left out at a time.
-    """
-    order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
-    parts = min(len(order), _MOST_LEFT_OUT)
-    part = np.array([order[group] % parts for group in groups])
-    errors = np.zeros(len(x))
-    for number in range(parts):
-        out = part == number
-        constant, slope = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else _fitted(x, y)
-        errors[out] = y[out] - constant - slope * x[out]
-    return errors
+    slope, constant = np.polyfit(x[near], y[near], 1).tolist()
+    return constant, slope

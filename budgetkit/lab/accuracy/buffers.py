@@ -22,7 +22,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget, Reserve, Share, brief, check_tokens, quoted
 from budgetkit.lab.accuracy.kind_windows import KindWindows, Resampled, Sources, has_sources
-from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, lacking_kinds, meaning
+from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, labels_of, missing_kinds
 from budgetkit.plan import Floats
 from budgetkit.promise import lacking, needed
 
@@ -34,19 +34,22 @@ _NEAR = 1e-4
 FEWEST_TO_SPREAD = needed(0.05)
 
 
+Mix = Resampled | KindWindows
+
+
 @dataclass(frozen=True)
 class FilledWindows:
     """Windows of one size, filled with documents at random."""
 
     window: int
-    corpora: tuple[Resampled, ...] | tuple[KindWindows, ...]
+    corpora: Sequence[Mix]
     errors: pd.DataFrame = field(compare=False, repr=False)
     mix: str | None
     wanted: tuple[str, ...] = ()  # the kinds of the given texts
     seen: int = 0  # number of sources, if kinds were named
-    _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[tuple[Mix, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
-    def ratios(self, size: float, mix: int = 0) -> Floats:
+    def ratios(self, mix: Mix, size: float) -> Floats:
         """Return the ratios of exact to estimated tokens in windows.
 
         The windows have `size` estimated tokens.
@@ -54,18 +57,8 @@ class FilledWindows:
         Each row has the windows of one resample.
         """
         if (mix, size) not in self._known:
-            self._known[mix, size] = self.corpora[mix].ratios(size)
+            self._known[mix, size] = mix.ratios(size)
         return self._known[mix, size]
-
-    @property
-    def sources(self) -> int:
-        """The fewest sources of any class, or 0 without given kinds."""
-        return min(mix.sources for mix in self.corpora)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The classes and languages for which the windows were drawn."""
-        return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
         """Return the smallest share of the window to reserve for a risk.
@@ -76,28 +69,23 @@ class FilledWindows:
         >>> filled_windows(errors, 1_000).share(0.05)
         0.2
         """
-        return max(self._found(mix, risk) for mix in range(len(self.corpora)))
+        return self._share_of(self.worst(risk), risk)
 
     def interval(self, risk: float) -> tuple[float, float]:
         """Return the 95 % interval of the share to reserve."""
         mix = self.worst(risk)
-        ratio = self.ratios(self.window * (1 - self._found(mix, risk)), mix)
-        shares = _quantile(ratio, self.corpora[mix].allowed(risk), axis=1)
+        ratio = self.ratios(mix, self.window * (1 - self._share_of(mix, risk)))
+        shares = _quantile(ratio, mix.allowed(risk), axis=1)
         low, high = np.quantile(np.maximum(0.0, 1 - 1 / shares), (0.025, 0.975))
         return float(low), float(high)
 
-    def needed(self, risk: float) -> float:
-        """Return the share to reserve if only the observed texts occur."""
-        mix = self.worst(risk)
-        return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
-
-    def worst(self, risk: float) -> int:
-        """Return the index of the mix that needs the largest share."""
-        return int(np.argmax([self._found(mix, risk) for mix in range(len(self.corpora))]))
+    def worst(self, risk: float) -> Mix:
+        """Return the mix that needs the largest share."""
+        return max(self.corpora, key=lambda mix: self._share_of(mix, risk))
 
     def at(self, risk: float) -> Floats:
         """Return the ratios of windows without a reserve, in the worst mix."""
-        return self.ratios(float(self.window), self.worst(risk)).ravel()
+        return self.ratios(self.worst(risk), float(self.window)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
         """Return the buffer of these windows for a given risk.
@@ -111,32 +99,33 @@ class FilledWindows:
         """
         _check_risk(risk)
         errors = self.errors
+        share = self.share(risk)
         low, high = self.interval(risk)
-        labels = [str(v) for name in KINDS if name in errors for v in errors[name].unique()]
+        # The fewest sources of any known class, or 0 if the classes are unknown.
+        sources = min(mix.sources for mix in self.corpora)
+        seen = labels_of(errors)
+        labels = [label for mix in self.corpora for label in mix.label] if sources else seen
         buffer = Buffer(
-            share=self.share(risk),
+            share=share,
             low=low,
             high=high,
             risk=risk,
             window=self.window,
             documents=len(errors),
             counter=str(errors["counter"].iloc[0]),
-            warning=self._doubt(risk),
             kinds=tuple(dict.fromkeys(labels)),
-            needed=self.needed(risk),
+            needed=self.worst(risk).needed(self.window * (1 - share), risk),
         )
-        if self.sources:
+        if sources:
             # For known kinds, the sources of the class count, not the documents.
-            few = lacking(self.sources, risk, "sources of its class")
-            return replace(buffer, kinds=self.kinds, warning=few)
-        reasons = [buffer.warning]
-        if self.mix is None and not lacking_kinds(errors, self.wanted):
-            if self.wanted:
-                reasons.append(lacking(self.seen, risk, "sources"))
-            elif has_sources(errors):
-                reasons.append(lacking(errors["source"].nunique(), risk, "sources"))
-        else:
+            return replace(buffer, warning=lacking(sources, risk, "sources of its class"))
+        reasons = [self._doubt(risk)]
+        if self.mix is not None or missing_kinds(self.wanted, seen):
             reasons.append(buffer.lacks(self.wanted))
+        elif self.wanted:
+            reasons.append(lacking(self.seen, risk, "sources"))
+        elif has_sources(errors):
+            reasons.append(lacking(errors["source"].nunique(), risk, "sources"))
         if self.mix is None and CLASS in errors and errors[CLASS].nunique() > 1:
             reasons.append(WORST)
         return replace(buffer, warning="; ".join(filter(None, reasons)))
@@ -155,15 +144,15 @@ class FilledWindows:
             return ""
         return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
-    def _found(self, mix: int, risk: float) -> float:
+    def _share_of(self, mix: Mix, risk: float) -> float:
         """Find the share to reserve in one mix by iteration."""
-        allowed = self.corpora[mix].allowed(risk)
+        allowed = mix.allowed(risk)
         share = 0.0
         before = -1.0
         for _ in range(_STEPS):
             if share - before < _NEAR:
                 break
-            ratio = float(_quantile(self.ratios(self.window * (1 - share), mix), allowed))
+            ratio = float(_quantile(self.ratios(mix, self.window * (1 - share)), allowed))
             share, before = max(share, 1 - 1 / ratio), share
         return round(share, 12)
 
@@ -195,7 +184,7 @@ def filled_windows(
         columns = [None if window_mix == MIXED else window_mix]
     of_any_kind = FilledWindows(
         window=window,
-        corpora=tuple(Resampled.of(errors, column, seed) for column in columns),
+        corpora=[Resampled.of(errors, column, seed) for column in columns],
         errors=errors,
         mix=window_mix,
         wanted=tuple(dict.fromkeys(kinds)),
@@ -204,12 +193,13 @@ def filled_windows(
     if cells is None:
         return of_any_kind
 
-    groups = Sources.of(errors, cells.columns)
+    names, labels = cells
+    groups = Sources.of(errors, names)
     seen = len(np.unique(groups.sources))
     if seen < FEWEST_TO_SPREAD:
         return replace(of_any_kind, seen=seen)
-    corpora = tuple(KindWindows(groups, groups.labels.index(label), seed) for label in cells.labels)
-    return replace(of_any_kind, corpora=corpora, seen=seen, _known={})
+    corpora = [KindWindows(groups, groups.labels.index(label), seed) for label in labels]
+    return replace(of_any_kind, corpora=corpora, seen=seen)
 
 
 #: At an accepted risk of 5 % over all windows, 12 % of the CJK windows overflowed, and 34 % of those with odd text.
@@ -276,8 +266,7 @@ class Buffer:
         >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
         "based on 'code', 'prose' only, so it promises nothing about 'log' in the conversation; add such texts"
         """
-        covered = {*map(meaning, self.kinds)}
-        missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in covered]
+        missing = missing_kinds(kinds, self.kinds)
         if not missing:
             return ""
         return (
@@ -416,8 +405,7 @@ def consequences(
         for counter_name, group in errors.groupby("counter", observed=True):
             filled = filled_windows(group, max(budget.usable, 1), window_mix, seed, kinds)
             outcomes = [
-                _outcome(budget, filled.ratios(filled.window, mix))
-                for mix in range(len(filled.corpora))
+                _outcome(budget, filled.ratios(mix, filled.window)) for mix in filled.corpora
             ]
             worst = max(outcomes, key=lambda outcome: (outcome["overflow"], outcome["filled"]))
             row = {"budget": budget_name, "counter": counter_name, "documents": len(group)}

@@ -6,24 +6,24 @@ naming the texts. Each claim is checked here on a corpus, with an interval from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budgetkit import presets
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.buffers import consequences
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts
-from budgetkit.lab.accuracy.errors import compare, interval_of, places_by_source
+from budgetkit.lab.accuracy.errors import compare, resampled
 from budgetkit.models import model
 from budgetkit.plan import allocate
 
 _RULE = "chars/4"
 _WINDOW = 128_000
 _REPEATS = 400
+_REFILLS = 20  # fewer, as each fills all windows
 _COLUMNS = ["claim", "document", "said", "measured", "low", "high", "unit", "corpus"]
 
 
@@ -55,11 +55,25 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     >>> found.loc["memory budget of gpt-4o", ["said", "measured"]].tolist()
     [80000.0, 117501.0]
     """
-    errors = compare([_RULE], corpus, exact)
+    every = compare([_RULE], corpus, exact)
     random = np.random.default_rng(seed)
-    rows = _on_texts(errors, random) + _filled(errors, random)
-    # Document 001's memory budgets by its own formula.
     nan = float("nan")
+    rows: list[tuple[object, ...]] = []
+    for name, document, value, unit, statistic in _ON_TEXTS:
+        errors = every[every["class"] == _CLASSES[name]] if name in _CLASSES else every
+        if errors.empty:
+            continue
+        if "largest" in name:  # resampling says nothing about an extreme
+            numbers: Any = (statistic(errors), nan, nan)
+        else:
+            numbers = resampled(errors, statistic, _REPEATS, random)
+        rows.append((name, document, float(value), *map(float, numbers), unit, _name(errors)))
+    # The waste and the overflow of windows of one language.
+    if len(every):
+        columns = resampled(every, _outcome, _REFILLS, random)
+        for (name, value, unit), *numbers in zip(_ON_WINDOWS, *columns, strict=True):
+            rows.append((name, "001", value, *map(float, numbers), unit, _name(every)))
+    # Document 001's memory budgets by its own formula.
     for name, value in (("gpt-4o", 80_000.0), ("gpt-3.5-turbo", 8_000.0)):
         budget = presets.memory_engine(model(name, ends=""))
         limit = float(allocate(budget, {"messages": 3})["memory"].limit)
@@ -108,59 +122,19 @@ _ON_TEXTS: tuple[tuple[str, str, float, str, Callable[[pd.DataFrame], Any]], ...
 _CLASSES = {"code": "code", "CJK text": "cjk prose"}  # claims about one class
 
 
-def _on_texts(every: pd.DataFrame, random: np.random.Generator) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
-    for name, document, value, unit, statistic in _ON_TEXTS:
-        errors = every[every["class"] == _CLASSES[name]] if name in _CLASSES else every
-        if errors.empty:
-            continue
-        measured = float(statistic(errors))
-        low = high = float("nan")
-        if "largest" not in name:  # resampling says nothing about an extreme
-            sources = places_by_source(errors)
-            samples = [errors.iloc[_drawn(sources, random)] for _ in range(_REPEATS)]
-            repeated = np.array([float(statistic(sample)) for sample in samples])
-            low, high = interval_of(repeated, measured, len(sources))
-        numbers = (float(value), measured, low, high)
-        rows.append((name, document, *numbers, unit, _name(errors)))
-    return rows
+#: Claims about windows of 128,000 tokens, all of document 001: claim, number, and unit.
+_ON_WINDOWS = (
+    ("wasted of 128,000", 38_400.0, "tokens, mean of all windows"),
+    ("excess over 128,000", 0.0, "tokens, mean of all windows"),
+    ("overflowing windows of 128,000", 0.0, "% of the windows"),
+)
 
 
-def _drawn(
-    sources: Sequence[npt.NDArray[np.intp]], random: np.random.Generator
-) -> npt.NDArray[np.intp]:
-    """Resample whole sources, and return their rows."""
-    return np.concatenate(
-        [sources[place] for place in random.integers(0, len(sources), len(sources))]
-    )
+def _outcome(errors: pd.DataFrame) -> list[float]:
+    """Return the waste, the excess and the share of overflowing windows."""
+    row = consequences(Budget(_WINDOW), errors, "language").iloc[0]
+    return [row["wasted"], row["overflow"] * row["over"], 100 * row["overflow"]]
 
 
 def _name(errors: pd.DataFrame) -> str:
     return f"{len(errors):,} documents of {errors['source'].nunique()} sources"
-
-
-def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[tuple[object, ...]]:
-    """Measure the waste and the overflow of windows of one language."""
-    if errors.empty:
-        return []
-
-    def outcome(part: pd.DataFrame) -> list[float]:
-        row = consequences(Budget(_WINDOW), part, "language").iloc[0]
-        return [
-            float(row["wasted"]),
-            float(row["overflow"] * row["over"]),
-            float(100 * row["overflow"]),
-        ]
-
-    sources = places_by_source(errors)
-    measured = outcome(errors)
-    repeated = np.array([outcome(errors.iloc[_drawn(sources, random)]) for _ in range(20)])
-    ends = [
-        interval_of(column, now, len(sources))
-        for column, now in zip(repeated.T, measured, strict=True)
-    ]
-    lows, highs = zip(*ends, strict=True)
-    names = ("wasted of 128,000", "excess over 128,000", "overflowing windows of 128,000")
-    units = ("tokens, mean of all windows", "tokens, mean of all windows", "% of the windows")
-    rows = zip(names, (38_400.0, 0.0, 0.0), measured, lows, highs, units, strict=True)
-    return [(name, "001", *row, _name(errors)) for name, *row in rows]

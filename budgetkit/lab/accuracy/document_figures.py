@@ -31,16 +31,15 @@ from budgetkit.counters import counter
 from budgetkit.lab.accuracy.kinds import language_of
 from budgetkit.lab.figures.question import (
     TOKENS,
-    Columns,
     Question,
     Spec,
     bars,
     label,
-    layout,
     note,
     plain,
     points,
     short,
+    spec_of,
     table_rows,
 )
 from budgetkit.lab.figures.scales import INK, LETTER, width_of
@@ -151,7 +150,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     notes = []
     place = {"xref": "paper", "xanchor": "left", "yref": "y"}
     for first in table_rows(table.drop_duplicates("class")):
-        ticks.append(f"{label(str(first['class']), 20)} ({first['class_documents']:,})")
+        ticks.append(f"{label(first['class'], 20)} ({first['class_documents']:,})")
         off = f"{100 * first['class_error']:,.{int(first['class_error'] < 1)}f} % off"
         notes.append(note(off, 1, row[first["class"]], **place))
     reach = 0.03 * (end - low)
@@ -160,9 +159,8 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     y_axis: Spec = {"tickvals": [*row.values()], "ticktext": ticks}
     y_axis |= {"showgrid": False, "zeroline": False, "range": [-0.6, len(classes) - 0.4]}
     height = max(190, 44 * len(classes) + 70)
-    strip = layout(height, x_axis, y_axis, annotations=notes, meta={"top": 6})
-    strip["margin"]["r"] = 72
-    return {"data": [drawn, ring], "layout": strip}
+    more = {"annotations": notes, "meta": {"top": 6}, "margin": {"r": 72}}
+    return spec_of([drawn, ring], height, x_axis, y_axis, **more)
 
 
 #: Draw each document's error, class by class.
@@ -179,7 +177,7 @@ _LATIN, _OTHER = "Latin letters", "other scripts"
 _COLOURS = {_LATIN: SKY, _OTHER: PALE, "Korean": YELLOW, "Japanese": ORANGE, "Chinese": PURPLE}
 
 
-def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
+def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> pd.DataFrame:
     """Cut texts into a model's tokens and into groups of four characters."""
     exact: Any = counter(model)
     rough = counter(CHARACTERS)
@@ -189,11 +187,10 @@ def _pieces(texts: Mapping[str, str], model: str = "gpt-5.4") -> Columns:
         fours = [text[i : i + 4] for i in range(0, len(text), 4)]
         for way, count, parts in ((model, exact, tokens), (CHARACTERS, rough, fours)):
             lines += [(name, way, count(text), place, part) for place, part in enumerate(parts)]
-    names = ("text", "counter", "tokens", "place", "piece")
-    return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
+    return pd.DataFrame(lines, columns=["text", "counter", "tokens", "place", "piece"])
 
 
-def _draw_pieces(table: Columns) -> Spec:
+def _draw_pieces(table: pd.DataFrame) -> Spec:
     y = -1
     start = 0.0
     widest: float = _LEAST_WIDTH
@@ -225,47 +222,39 @@ def _draw_pieces(table: Columns) -> Spec:
         widest = max(widest, 15 + start)
     across = {"range": [0, widest], "visible": False}
     down = {"range": [y + 0.6, -0.7], "visible": False}
-    drawn = layout((y + 1) * _ROW + 70, across, down, annotations=notes, barmode="overlay")
-    return {"data": data, "layout": drawn}
+    return spec_of(data, (y + 1) * _ROW + 70, across, down, annotations=notes, barmode="overlay")
 
 
-def _say_pieces(table: Columns) -> str:
-    # The tokens of each text, counted by the model and by chars/4.
-    counts: dict[str, dict[str, int]] = {}
-    for row in table_rows(table):
-        counts.setdefault(row["text"], {})[row["counter"]] = row["tokens"]
-    sizes = ((name, *by_counter.values()) for name, by_counter in counts.items())
-    return ", ".join(f"{name}: {exact} tokens, not {rough}" for name, exact, rough in sizes)
+def _say_pieces(table: pd.DataFrame) -> str:
+    # The first piece of each text, by the model and by chars/4.
+    first = table_rows(table[table["place"] == 0])
+    return ", ".join(
+        f"{exact['text']}: {exact['tokens']} tokens, not {rough['tokens']}"
+        for exact, rough in zip(first[::2], first[1::2], strict=True)
+    )
 
 
-def _overrun(plan: Plan, exact: Sequence[Item]) -> Columns:
-    """Sum the counted and the actual tokens of the remainder by language.
+def _overrun(plan: Plan, exact: Sequence[Item]) -> pd.DataFrame:
+    """Sum the remainder's counted and actual tokens by language.
 
     Only the items that were kept are summed.
     """
     name = plan.budget.remainder
-    sums = {group: [0, 0, 0] for group in _COLOURS}
+    rows = []
     for decision, item in zip(plan.decisions, exact, strict=True):
-        if decision.section != name or not decision.kept:
-            continue
-        text = item.payload.text
-        is_latin = text.isascii() or max(map(ord, filter(str.isalpha, text)), default=0) < 0x250
-        group = _LANGUAGES.get(language_of(text), _LATIN if is_latin else _OTHER)
-        for place, size in enumerate((1, decision.kept, item.tokens)):
-            sums[group][place] += size
-    messages, counted, actual = map(list, zip(*sums.values(), strict=True))
-    return {
-        "language": list(sums),
-        "messages": messages,
-        "counted": counted,
-        "actual": actual,
-        "limit": [plan[str(name)].limit] * len(sums),
-    }
+        if decision.section == name and decision.kept:
+            text = item.payload.text
+            last = max(map(ord, filter(str.isalpha, text)), default=0)
+            group = _LANGUAGES.get(language_of(text), _LATIN if last < 0x250 else _OTHER)
+            rows.append((group, 1, decision.kept, item.tokens))
+    table = pd.DataFrame(rows, columns=["language", "messages", "counted", "actual"])
+    sums = table.groupby("language").sum().reindex([*_COLOURS], fill_value=0)
+    return sums.assign(limit=plan[str(name)].limit).reset_index()
 
 
-def _draw_overrun(table: Columns) -> Spec:
-    limit = table["limit"][0]
-    totals = [sum(table[column]) for column in ("counted", "actual")]
+def _draw_overrun(table: pd.DataFrame) -> Spec:
+    limit = int(table["limit"][0])
+    totals = table[["counted", "actual"]].sum().tolist()
     data = []
     for row in table_rows(table):
         language = row["language"]
@@ -286,16 +275,15 @@ def _draw_overrun(table: Columns) -> Spec:
     down |= {"showgrid": False, "zeroline": False}
     more = {"barmode": "stack", "shapes": [mark], "annotations": notes, "showlegend": True}
     legend = {"orientation": "h", "y": -0.35, "traceorder": "normal"}
-    return {"data": data, "layout": layout(260, across, down, legend=legend, **more)}
+    return spec_of(data, 260, across, down, legend=legend, **more)
 
 
-def _say_overrun(table: Columns) -> str:
-    over = sum(table["actual"]) - table["limit"][0]
-    missed = {row["language"]: row["actual"] - row["counted"] for row in table_rows(table)}
-    east = sum(missed[language] for language in set(_LANGUAGES.values()))
-    share = east / max(1, sum(missed.values()))
+def _say_overrun(table: pd.DataFrame) -> str:
+    over = table["actual"].sum() - table["limit"][0]
     if over <= 0:
         return "The actual tokens fit the budget"
+    missed = table["actual"] - table["counted"]
+    share = missed[table["language"].isin(_LANGUAGES.values())].sum() / max(1, missed.sum())
     return (
         f"{over:,} tokens more than the budget; Chinese, Japanese and Korean cause {100 * share:.0f} % "
         "of the undercount"

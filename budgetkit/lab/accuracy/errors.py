@@ -12,7 +12,6 @@ from time import perf_counter_ns
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget import brief, quoted
@@ -20,7 +19,7 @@ from budgetkit.counters import Count, Counter, basis_of, counter
 from budgetkit.lab.accuracy.corpora import corpus_of
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.models import Model
-from budgetkit.plan import Floats
+from budgetkit.plan import Floats, Ints
 from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 
@@ -254,7 +253,7 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
     }
 
 
-def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
+def places_by_source(errors: pd.DataFrame) -> list[Ints]:
     """Return the row numbers of each source.
 
     If there are fewer than six sources, each class in each language within a source counts as a source. Without a
@@ -267,14 +266,31 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
     """
     if "source" not in errors:
         return [np.array([place]) for place in range(len(errors))]
-    number: npt.NDArray[Any] = pd.factorize(errors["source"])[0]
+    number: Any = pd.factorize(errors["source"])[0]
     kinds = [name for name in ("class", "language") if name in errors]
     if kinds and number.max() + 1 < FEWEST_FOR_A_GAIN:
         number = errors.groupby(["source", *kinds], sort=False, observed=True).ngroup().to_numpy()
     return [np.flatnonzero(number == source) for source in range(number.max() + 1)]
 
 
-def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
+def resampled(
+    errors: pd.DataFrame,
+    statistic: Callable[[pd.DataFrame], Any],
+    repeats: int,
+    random: np.random.Generator,
+) -> tuple[Floats, Floats, Floats]:
+    """Return statistics of errors, with 95 % confidence intervals from resampled sources."""
+    sources = places_by_source(errors)
+    samples = (
+        np.concatenate([sources[place] for place in random.integers(0, len(sources), len(sources))])
+        for _ in range(repeats)
+    )
+    repeated = np.array([statistic(errors.iloc[sample]) for sample in samples])
+    measured = np.asarray(statistic(errors))
+    return measured, *interval_of(repeated, measured, len(sources))
+
+
+def interval_of(repeated: Floats, measured: Any, sources: int) -> tuple[Any, Any]:
     """Return the 95 % confidence interval of a number, from resampled sources.
 
     The interval is widened for two reasons: resampled sources vary less than new sources, by a factor of
@@ -282,12 +298,12 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
     sources, both ends are NaN.
     """
     if sources < FEWEST_FOR_A_GAIN:
-        return float("nan"), float("nan")
+        return measured * np.nan, measured * np.nan
     freedom = sources - 1
     student = (_NORMAL**3 + _NORMAL) / (4 * freedom)
     student += (5 * _NORMAL**5 + 16 * _NORMAL**3 + 3 * _NORMAL) / (96 * freedom**2)
     wider = (1 + student / _NORMAL) * (sources / freedom) ** 0.5
-    low, high = np.quantile(repeated, (0.025, 0.975)).tolist()
+    low, high = np.quantile(repeated, (0.025, 0.975), axis=0)
     return measured + wider * (low - measured), measured + wider * (high - measured)
 
 

@@ -17,13 +17,14 @@ from budgetkit.lab.figures.question import (
     Question,
     Spec,
     bars,
+    extent,
     label,
-    layout,
     line,
     plain,
     points,
     short,
     signed,
+    spec_of,
     table_rows,
 )
 from budgetkit.lab.figures.scales import INK
@@ -44,9 +45,9 @@ def _by_class(errors: pd.DataFrame) -> pd.DataFrame:
 def _draw_by_class(table: pd.DataFrame) -> Spec:
     boxes: list[Spec] = []
     for (counter, rows), shade in zip(table.groupby("counter", sort=False), cycle(_OKABE_ITO)):
-        name = plain(str(counter))
+        name = plain(counter)
         tips = [
-            f"{plain(str(row.document) or str(row.source))}, {plain(str(row.language))}<br>"
+            f"{plain(str(row.document) or str(row.source))}, {plain(row.language)}<br>"
             f"{row.exact:,} tokens, counted {row.estimate:,}"
             for row in rows.itertuples()
         ]
@@ -54,7 +55,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
             {
                 "type": "box",
                 "name": name,
-                "x": [plain(str(value)) for value in rows["class"]],
+                "x": [plain(value) for value in rows["class"]],
                 "y": (100 * rows["error"]).round(1).tolist(),
                 "text": tips,
                 "hovertemplate": f"%{{text}}<br>%{{y:+.1f}} %<extra>{name}</extra>",
@@ -72,8 +73,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
         "nticks": 8,
     }
     legend = {"orientation": "h", "y": -0.15, "x": 0}
-    drawn = layout(420, {}, y, boxmode="group", showlegend=True, legend=legend)
-    return {"data": boxes, "layout": drawn}
+    return spec_of(boxes, 420, {}, y, boxmode="group", showlegend=True, legend=legend)
 
 
 def _buffers(
@@ -103,7 +103,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
                 100 * rows["risk"],
                 (100 * buffer).round(2),
                 mode="lines+markers",
-                name=plain(str(name)),
+                name=plain(name),
                 error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down},
                 line={"color": shade},
                 customdata=rows["tokens"].tolist(),
@@ -126,8 +126,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
         "rangemode": "tozero",
     }
     legend = {"orientation": "h", "y": -0.25, "x": 0}
-    drawn = layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)
-    return {"data": lines, "layout": drawn}
+    return spec_of(lines, 340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)
 
 
 def _tax(errors: pd.DataFrame, window: int = 128_000) -> pd.DataFrame:
@@ -158,7 +157,7 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     bar = bars(sizes, texts, hovertemplate=hover, marker=marker, y=y)
     x = {"title": "characters that fill the window", "tickformat": "~s", "showgrid": False}
     x |= {"range": [0, 1.09 * max(sizes)]}
-    return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
+    return spec_of([bar], max(300, 19 * len(table) + 80), x, {"showgrid": False})
 
 
 def _say_by_class(table: pd.DataFrame) -> str:
@@ -230,13 +229,12 @@ def _draw(table: pd.DataFrame) -> Spec:
     names, sizes, texts, colours = map(list, zip(*rows, strict=True))
     hover = "%{x:,} tokens<extra></extra>"
     bar = bars(sizes, texts, marker={"color": colours}, hovertemplate=hover, y=names)
-    low = min(0, *table["tokens"])
-    high = max(0, *table["tokens"])
+    low, high = extent(table["tokens"])
     reach = max(1, high - low)
     x = {**TOKENS, "nticks": 6, "zerolinewidth": 2, "showgrid": False}
     x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
     y = {"autorange": "reversed", "showgrid": False}
-    return {"data": [bar], "layout": layout(max(190, 26 * len(rows) + 60), x, y, meta={"top": 6})}
+    return spec_of([bar], max(190, 26 * len(rows) + 60), x, y, meta={"top": 6})
 
 
 #: Draw the shared pool and the history budget as counted, by actual tokens, and with the buffer.
@@ -294,11 +292,11 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
         else:
             heaps.append([place])
     notes = []
+    is_far = across > (left + right) / 2
     for is_right in (False, True):
-        side = [heap for heap in heaps if (across[heap[0]] > (left + right) / 2) == is_right]
+        side = [(float(off[heap].mean()), heap) for heap in heaps if is_far[heap[0]] == is_right]
         height = -np.inf
-        for heap in sorted(side, key=lambda heap: float(off[heap].mean())):
-            middle = float(off[heap].mean())
+        for middle, heap in sorted(side):
             text = "<br>".join(
                 ", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2)
             )
@@ -308,15 +306,14 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
             arrow: Spec = {"x": at, "y": middle, "text": text, "ay": height, **_ARROW}
             if is_right:
                 # Clear of the points that the label would cover.
-                level = (across > (left + right) / 2) & (np.abs(off - height) < 2 * _LINE * top)
+                level = is_far & (np.abs(off - height) < 2 * _LINE * top)
                 start = across[level].min(initial=at) - 0.06 * wide
                 arrow |= {"ax": float(start), "axref": "x", "xanchor": "right", "align": "right"}
             else:
                 arrow |= {"ax": 26, "xanchor": "left", "align": "left"}
             notes.append(arrow)
             height += half
-    drawn = layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})
-    return {"data": [dots], "layout": drawn}
+    return spec_of([dots], 330, x_axis, y_axis, annotations=notes, meta={"top": 8})
 
 
 #: Draw the speed and the error of counters.

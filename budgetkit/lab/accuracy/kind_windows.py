@@ -17,12 +17,13 @@ than the risk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from budgetkit.plan import Floats, Ints
 from budgetkit.promise import FEWEST_FOR_A_GAIN
@@ -77,15 +78,16 @@ class Resampled:
         Each row has the windows of one corpus.
         """
         random = np.random.default_rng(self.seed)
-        return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
+        ratios = []
+        for _ in range(REPEATS):
+            # Kinds, then sources of each kind, then documents of each source.
+            kinds = random.integers(0, len(self.groups), len(self.groups))
+            groups = _within(self.groups, kinds, random)
+            drawn = _within(self.documents, groups, random)
+            ratios.append(self._filled(size, drawn, self.documents[groups], random))
+        return np.array(ratios)
 
-    def _drawn(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Draw kinds, then sources of each kind, then documents of each source."""
-        kinds = random.integers(0, len(self.groups), len(self.groups))
-        groups = _within(self.groups, kinds, random)
-        return _within(self.documents, groups, random), self.documents[groups]
-
-    def _filled(self, size: float, drawn: Ints, many: Ints, random: np.random.Generator) -> Floats:
+    def _filled(self, size: float, drawn: Ints, many: Ints, random: Generator) -> Floats:
         exact = self.exact[drawn]
         estimate = self.estimate[drawn]
         starts = np.cumsum(many) - many
@@ -96,7 +98,9 @@ class Resampled:
         narrower = np.sqrt(fill / documents)
         chosen = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
         ratios = []
-        for part in _parts(chosen, fill[chosen]):
+        batch = np.cumsum(fill[chosen]) // _AT_ONCE
+        for number in np.unique(batch):
+            part = chosen[batch == number]
             first = np.cumsum(fill[part]) - fill[part]
             sizes = np.repeat(many[part], fill[part])
             inside = np.repeat(starts[part], fill[part]) + _below(sizes, random)
@@ -106,23 +110,17 @@ class Resampled:
         return np.concatenate(ratios)
 
 
-def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
+def _within(many: Ints, chosen: Ints, random: Generator) -> Ints:
     """Resample the members of each chosen group, and return their positions."""
     starts = np.cumsum(many) - many
     sizes = np.repeat(many[chosen], many[chosen])
     return np.repeat(starts[chosen], many[chosen]) + _below(sizes, random)
 
 
-def _below(sizes: Ints, random: np.random.Generator) -> Ints:
+def _below(sizes: Ints, random: Generator) -> Ints:
     """Draw a random index below each size."""
-    drawn: Ints = np.minimum((random.random(len(sizes)) * sizes).astype("int64"), sizes - 1)
+    drawn: Ints = np.minimum((random.random(sizes.shape) * sizes).astype("int64"), sizes - 1)
     return drawn
-
-
-def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
-    """Split windows into batches of a limited number of documents."""
-    piece = np.cumsum(documents) // _AT_ONCE
-    yield from (chosen[piece == number] for number in np.unique(piece))
 
 
 _WINDOWS = 40  # drawn for each source in each kind
@@ -145,8 +143,8 @@ class Sources:
 
     Attributes
     ----------
-    exact, estimate : list of array
-        Exact and estimated tokens of each group's documents.
+    documents : list of tuple of array
+        The exact and the estimated tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
         The class, the kind and the source of each group, by number.
     labels : list of tuple of str
@@ -155,8 +153,7 @@ class Sources:
         The source of each group; a document without a source is its own source.
     """
 
-    exact: Sequence[Floats]
-    estimate: Sequence[Floats]
+    documents: Sequence[tuple[Floats, Floats]]
     classes: Ints
     kinds: Ints
     sources: Ints
@@ -188,8 +185,13 @@ class Sources:
         parents = [label[:-1] for label in names]
         parent = pd.factorize(pd.Series(parents, dtype=object))[0]
         return cls(
-            exact=np.split(errors["exact"].to_numpy(float)[order], ends),
-            estimate=np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
+            documents=list(
+                zip(
+                    np.split(errors["exact"].to_numpy(float)[order], ends),
+                    np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
+                    strict=True,
+                )
+            ),
             classes=parent[pairs[0]],
             kinds=pairs[0],
             sources=pairs[1],
@@ -200,9 +202,8 @@ class Sources:
     @cached_property
     def middle(self) -> Floats:
         """Logarithm of the ratio of exact to estimated tokens in each group."""
-        groups = zip(self.exact, self.estimate, strict=True)
         return np.array(
-            [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in groups]
+            [np.log(max(exact.sum(), 1) / estimate.sum()) for exact, estimate in self.documents]
         )
 
     @cached_property
@@ -278,14 +279,13 @@ class Sources:
         if step not in self._windows:
             random = np.random.default_rng(step)
             rounded = 2 ** (step / _SIZES_BETWEEN_DOUBLES)
-            groups = zip(self.exact, self.estimate, strict=True)
             self._windows[step] = np.array(
-                [_filled(exact, estimate, rounded, random) for exact, estimate in groups]
+                [_filled(exact, estimate, rounded, random) for exact, estimate in self.documents]
             )
         return self._windows[step]
 
 
-def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Generator) -> Floats:
+def _filled(exact: Floats, estimate: Floats, size: float, random: Generator) -> Floats:
     """Return the log ratios of windows filled with documents of one group."""
     documents = max(1, round(size * len(estimate) / estimate.sum()))
     fill = min(documents, DRAWN)
@@ -347,7 +347,7 @@ class KindWindows:
         # Every source has the same weight, however many kinds it has.
         sources = random.integers(0, len(many), (REPEATS, len(many)))
         chosen = np.take_along_axis(sources, random.integers(0, len(many), (REPEATS, EACH)), axis=1)
-        group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype("int64")]
+        group = order[starts[chosen] + _below(many[chosen], random)]
         drawn = scores[group, random.integers(0, scores.shape[1], chosen.shape)]
 
         mean, variance = self.groups.predicted(self.kind)

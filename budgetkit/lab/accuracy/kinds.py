@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -221,29 +220,24 @@ def language_of(text: str) -> str:
     return language
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Columns with kinds of documents, and the labels of the chosen kinds."""
-
-    columns: tuple[str, ...]
-    labels: tuple[tuple[str, ...], ...]
+#: The columns with the kinds of documents, and the labels in these columns.
+Cells = tuple[list[str], list[tuple[str, ...]]]
 
 
-def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
-    """Return the given kinds that no document has.
+def labels_of(errors: pd.DataFrame) -> list[str]:
+    """Return the classes and the languages of documents."""
+    columns = (errors[name] for name in (CLASS, LANGUAGE) if name in errors)
+    return [str(label) for column in columns for label in column.unique()]
 
-    Examples
-    --------
-    >>> lacking_kinds(pd.DataFrame({"class": ["code", "prose"]}), ["Source code", "log"])
+
+def missing_kinds(kinds: Iterable[str], labels: Iterable[str]) -> list[str]:
+    """Return the given kinds that no label means.
+
+    >>> missing_kinds(["German", "log"], ["de", "prose"])
     ['log']
     """
-    labels = {
-        meaning(label)
-        for column in (CLASS, LANGUAGE)
-        if column in errors
-        for label in errors[column].astype(str).unique()
-    }
-    return [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in labels]
+    present = {*map(meaning, labels)}
+    return [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in present]
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
@@ -254,14 +248,14 @@ def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
     Examples
     --------
     >>> errors = pd.DataFrame({"class": ["code", "prose", "prose"], "language": ["go", "de", "en"]})
-    >>> cells_of(errors, ["prose", "German", "code"]).labels
-    (('code', 'go'), ('prose', 'de'))
+    >>> cells_of(errors, ["prose", "German", "code"])
+    (['class', 'language'], [('code', 'go'), ('prose', 'de')])
     >>> cells_of(errors, ["code"])
-    Cells(columns=('class',), labels=(('code',),))
+    (['class'], [('code',)])
     >>> cells_of(errors, ["log"])
     """
     present = [column for column in (CLASS, LANGUAGE) if column in errors]
-    if not kinds or not present or lacking_kinds(errors, kinds):
+    if not kinds or not present or missing_kinds(kinds, labels_of(errors)):
         return None
     wanted = {meaning(kind) for kind in kinds}
     rows = errors[present].astype(str).drop_duplicates()
@@ -269,11 +263,11 @@ def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
     named = [column for column in present if means[column].isin(wanted).any()]
     if len(named) == 1:
         labels = rows.loc[means[named[0]].isin(wanted), named[0]].unique()
-        return Cells((named[0],), tuple((label,) for label in sorted(labels)))
+        return named, [(label,) for label in sorted(labels)]
 
     at_hand = means[CLASS].isin(wanted)
     speaks = means[LANGUAGE].isin(wanted)
     narrowed = means.loc[at_hand & speaks, CLASS].unique()
     chosen = at_hand & (speaks | ~means[CLASS].isin(narrowed))
     pairs = rows[chosen].itertuples(index=False, name=None)
-    return Cells((CLASS, LANGUAGE), tuple(sorted(pairs)))
+    return [CLASS, LANGUAGE], sorted(pairs)

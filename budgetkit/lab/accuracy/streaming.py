@@ -63,12 +63,11 @@ def completed_tasks(
     if client is None:
         yield from map(function, tasks)
         return
-    waiting = iter(tasks)
-    ahead = max(_FEWEST, 2 * sum(client.ncores().values()))
-    futures = deque(client.submit(function, task, pure=False) for task in islice(waiting, ahead))
+    submitted = (client.submit(function, task, pure=False) for task in tasks)
+    futures = deque(islice(submitted, max(_FEWEST, 2 * sum(client.ncores().values()))))
     while futures:
         yield futures.popleft().result()
-        futures.extend(client.submit(function, task, pure=False) for task in islice(waiting, 1))
+        futures.extend(islice(submitted, 1))
 
 
 #: Bytes of a file to count at a time; batches of documents have a quarter as many code points.

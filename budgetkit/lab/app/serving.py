@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from budgetkit.budget.html import DOCTYPE, element
-from budgetkit.files import extra
+from budgetkit.files import extra, one_cell_notebook
 from budgetkit.trace import load_traces, shipped_traces
 
 with extra("app", "the app as a page of its own"):
@@ -299,13 +299,5 @@ def notebook(trace: str, files: str = "") -> dict[str, Any]:
     """
     # A short conversation leaves a whole window empty.
     window = ", window=16_384" if trace in shipped_traces() else ""
-    cell: dict[str, Any] = {
-        "cell_type": "code",
-        "id": "app",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": f"import budgetkit as bk\nbk.App({trace!r}{window}, files={files!r})",
-    }
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    code = f"import budgetkit as bk\nbk.App({trace!r}{window}, files={files!r})"
+    return one_cell_notebook("app", code)

@@ -12,6 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget, brief, check_tokens
 from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
 from budgetkit.plan import Ints
+from budgetkit.plan.plan import free_tokens
 from budgetkit.promise import allowed_misses, is_controlled, lacking
 
 Room = Literal["helps", "harms", "unknown"]
@@ -23,43 +24,30 @@ class PlannedDemand:
 
     budget: Budget
     columns: Mapping[str, Mapping[str, Ints]]
-    index: pd.MultiIndex | pd.Index
-
-    def total(self, column: str) -> Ints:
-        """Add up a column over all sections in each row."""
-        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
+    index: pd.Index
 
     @property
     def cut(self) -> Ints:
         """Tokens cut in each row."""
-        return self.total("cut")
+        return self._total("cut")
 
     @property
     def granted(self) -> Ints:
         """Tokens sent in each row."""
-        return self.total("granted")
+        return self._total("granted")
+
+    def _total(self, column: str) -> Ints:
+        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
 
     @property
     def overrun(self) -> bool:
         """True if any row's request exceeds the window minus the reserves."""
-        reserved = [
-            np.minimum(self.columns[section]["granted"], tokens)
-            for section, tokens in self.budget.held.items()
-        ]
-        return bool(
-            (self.granted - sum(reserved) > self.budget.window - self.budget.reserved).any()
-        )
+        return bool(np.any(free_tokens(self.budget, self.columns) < 0))
 
     @property
     def conversations(self) -> Ints:
         """The conversation number of each row."""
-        return conversations_of(self.index)
-
-
-def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
-    """Return the conversation number of each row of demands."""
-    level = index.get_level_values(0) if index.nlevels > 1 else index
-    return np.asarray(pd.factorize(level)[0], "int64")
+        return np.asarray(pd.factorize(self.index.get_level_values(0))[0], "int64")
 
 
 @dataclass(frozen=True)
@@ -123,11 +111,11 @@ def nothing_cut(section: str | None = None) -> Condition:
     """
     if section is None:
         return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
-
-    def holds(plans: PlannedDemand) -> bool:
-        return not plans.columns[section]["cut"].any()
-
-    return Condition(f"nothing is cut from {section}", holds, "helps")
+    return Condition(
+        name=f"nothing is cut from {section}",
+        holds=lambda plans: not plans.columns[section]["cut"].any(),
+        room="helps",
+    )
 
 
 def cut_at_most(
@@ -246,12 +234,12 @@ def at_least(section: str, tokens: int) -> Condition:
     The smallest window in which history may take 4,000 tokens is 5,500 tokens.
     """
     check_tokens("tokens", tokens)
-    name = f"{section} may take {tokens:,} tokens"
-
-    def holds(plans: PlannedDemand) -> bool:
-        return bool((plans.columns[section]["limit"] >= tokens).all())
-
-    return Condition(name, holds, "helps", tokens=tokens)
+    return Condition(
+        name=f"{section} may take {tokens:,} tokens",
+        holds=lambda plans: bool((plans.columns[section]["limit"] >= tokens).all()),
+        room="helps",
+        tokens=tokens,
+    )
 
 
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:

@@ -26,6 +26,7 @@ from budgetkit.promise import typical
 from budgetkit.pruning import SUMMARISED
 
 Summaries = Literal["lost", "kept"]
+AnyObjective = str | Callable[[Replay], float]
 _ALL_PARTS_UP_TO = 11  # conversations; with more, not all subsets are used, but a random sample
 _PARTS = 1_999
 _MOST_PARTS = 39_999
@@ -134,9 +135,7 @@ OBJECTIVES: Mapping[str, Objective] = {
 }
 
 
-def objective_of(
-    objective: str | Callable[[Replay], float], summaries: Summaries = "lost"
-) -> tuple[str, Objective]:
+def objective_of(objective: AnyObjective, summaries: Summaries = "lost") -> tuple[str, Objective]:
     """Look up an objective by name, or make one from a function.
 
     The first value returned is the name of the objective.

@@ -17,7 +17,7 @@ from budgetkit.budget import Budget, one_line
 from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
 from budgetkit.lab.deciding.space import Values, reserve_of_answers, setting_text
 from budgetkit.lab.deciding.tuning import TuningResult
-from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, table_rows
+from budgetkit.lab.figures.question import Question, Spec, label, line, points, spec_of, table_rows
 from budgetkit.message import Raw
 from budgetkit.state import to_yaml
 
@@ -205,7 +205,7 @@ def _draw(table: pd.DataFrame) -> Spec:
 
     def hover(row: Raw) -> str:
         sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
-        return f"{label(str(row['setting']), 80)}<br>{sizes}"
+        return f"{label(row['setting'], 80)}<br>{sizes}"
 
     best = table[table["front"]].sort_values(first)
     dotted = {"color": _COLOURS["on the front"], "width": 1, "dash": "dot"}
@@ -222,10 +222,7 @@ def _draw(table: pd.DataFrame) -> Spec:
             drawn.append(points(group[first], group[second], marker=marker, **labels, **tips))
     axes = [{"title": f"{name}, a conversation", "nticks": 6} for name in (first, second)]
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    return {
-        "data": drawn,
-        "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34}),
-    }
+    return spec_of(drawn, 340, *axes, showlegend=True, legend=legend, meta={"top": 34})
 
 
 #: Draw all tried settings by two objectives, with a line through those that no other setting beats.

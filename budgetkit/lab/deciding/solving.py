@@ -28,12 +28,7 @@ from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
 from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
-from budgetkit.lab.deciding.conditions import (
-    Condition,
-    PlannedDemand,
-    conversations_of,
-    nothing_cut,
-)
+from budgetkit.lab.deciding.conditions import Condition, PlannedDemand, nothing_cut
 from budgetkit.models import resolve
 from budgetkit.plan import allocate_columns
 from budgetkit.plan.reasons import nearest_value, settled_window
@@ -176,7 +171,7 @@ def solve(
             near = nearest_value(search.can_plan, near, far) or near
         near, far = far, near
 
-    conversations = len(np.unique(conversations_of(frame.index)))
+    conversations = frame.index.get_level_values(0).nunique()
     binds = condition.lacking(conversations)
     # With too few conversations for a promise, only the given ones are judged.
     value, step = search.size(nothing_cut() if binds else condition, near, far)

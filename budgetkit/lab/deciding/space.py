@@ -26,7 +26,7 @@ from budgetkit.counters import Count, count_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, budget_of
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.deciding.objectives import Objective
-from budgetkit.message import Data, Message, Raw
+from budgetkit.message import Data, Raw
 from budgetkit.plan import Ints, with_undeclared
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.pruning import OldestFirst, Policy, policy_of
@@ -157,21 +157,15 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
             usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
             usage = usage.loc[~usage["is_summary"], ["message_index", "output_tokens"]]
             billed = dict(usage.astype(int).values.tolist())
-        tokens = [
-            billed.get(place) or _counted(message, count)
-            for place, message in enumerate(trace.messages)
-            if message.role == "assistant"
-            and (kind == "all" or (kind == "call") == bool(message.tool_calls))
-        ]
+        tokens = []
+        for place, message in enumerate(trace.messages):
+            is_kind = kind == "all" or (kind == "call") == bool(message.tool_calls)
+            if message.role == "assistant" and is_kind:
+                calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
+                tokens.append(billed.get(place) or count("".join([*message.texts, *calls])))
         if tokens:
             lengths.append(np.array(tokens, "int64"))
     return lengths
-
-
-def _counted(message: Message, count: Count) -> int:
-    """Count the tokens of an answer's text and tool calls."""
-    calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
-    return count("".join([*message.texts, *calls]))
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
@@ -189,6 +183,7 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 
 Setting = Raw  # for each line, the name of its value
 Values = Mapping[str, Mapping[Any, Any]]  # for each line, its values by the names shown in tables
+Vary = Mapping[str, Iterable[Any]]  # for each line, the values to try
 NO_CAP = "no cap"
 CANNOT_BE_PLANNED = "cannot be planned for every conversation"
 
@@ -299,7 +294,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
     return [dict(zip(values, setting, strict=True)) for setting in drawn], search
 
 
-def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
+def values_of(vary: Vary) -> dict[str, dict[Any, Any]]:
     """Return the values to try for each line, by their names.
 
     The names of policies are replaced with the policies themselves.
@@ -325,6 +320,7 @@ class SearchSpace:
     policy: Policy
     values: Values
     floor: AnswerReserve | None = None
+    reserve: str = ""  # the name of the reserve with this floor
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
         """Add the minimum reserve for answers if a setting could reserve less."""
@@ -334,7 +330,7 @@ class SearchSpace:
         follows_window = isinstance(reserve.size, Share) and "window" in self.values
         if reserve.name not in self.values and not follows_window:
             return self
-        return replace(self, floor=answer_reserve(traces, count, risk))
+        return replace(self, floor=answer_reserve(traces, count, risk), reserve=reserve.name)
 
     def apply(self, setting: Setting) -> tuple[Budget, Policy]:
         """Return the budget and the policy of a setting."""
@@ -351,15 +347,14 @@ class SearchSpace:
 
     def is_short(self, setting: Setting) -> bool:
         """Return True if a setting reserves too little for answers."""
-        reserve = reserve_of_answers(self.budget)
-        if self.floor is None or reserve is None:
+        if self.floor is None:
             return False
         signed = replace(self, budget=replace(self.budget, deficit="signed"))
         try:
             budget, _ = signed.apply(setting)
         except ValueError:  # the setting cannot be planned with any reserve
             return False
-        return budget.sizes[reserve.name] < self.floor.tokens
+        return budget.sizes[self.reserve] < self.floor.tokens
 
     def present(self) -> Data:
         """Return the current setting."""
@@ -396,12 +391,11 @@ class SearchSpace:
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
         """Yield notices about settings that reserve too little for answers."""
-        reserve = reserve_of_answers(self.budget)
-        if self.floor is None or reserve is None:
+        if self.floor is None:
             return
         need = f"{self.floor.tokens:,}"
         if self.is_short({}):
-            now = self.budget.sizes[reserve.name]
+            now = self.budget.sizes[self.reserve]
             yield f"The current reserve of {now:,} tokens is below the {need} that answers need."
         below = sum(reason not in ("", CANNOT_BE_PLANNED) for reason in reasons)
         if below:

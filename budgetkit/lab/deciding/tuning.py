@@ -7,14 +7,14 @@ gain. Both measurements are pooled, which detects more true gains than a single 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,11 +31,12 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, completed_tasks
-from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
+from budgetkit.lab.deciding.objectives import AnyObjective, Gain, Objective, Summaries, objective_of
 from budgetkit.lab.deciding.space import (
     CANNOT_BE_PLANNED,
     SearchSpace,
     Setting,
+    Vary,
     candidates,
     setting_text,
     settings_to_try,
@@ -94,11 +95,9 @@ class Measurement:
     ) -> Floats:
         """Measure all conversations, optionally in several processes or on a cluster."""
         rows = []
-        with ExitStack() as stack:
-            if client is None and workers > 1:
-                results = stack.enter_context(ProcessPoolExecutor(workers)).map(self, traces)
-            else:
-                results = completed_tasks(self, traces, client)
+        is_split = client is None and workers > 1
+        with ProcessPoolExecutor(workers) if is_split else nullcontext() as pool:
+            results = pool.map(self, traces) if pool else completed_tasks(self, traces, client)
             for row in results:
                 rows.append(row)
                 if progress is not None:
@@ -348,8 +347,8 @@ class TuningResult:
 def tune(
     traces: AnyTrace,
     budget: AnyBudget,
-    vary: Mapping[str, Iterable[Any]] | None = None,
-    objective: str | Callable[[Replay], float] | Sequence[str | Callable[[Replay], float]] = "cut",
+    vary: Vary | None = None,
+    objective: AnyObjective | Sequence[AnyObjective] = "cut",
     *,
     trials: int = 2_000,
     seed: int = 0,
@@ -423,32 +422,31 @@ def tune(
     >>> tuned.best, tuned.tried
     ({'output': 500}, 2)
     """
-    case = replay_case(traces, budget, **options)
+    traces, budget, policy, options = replay_case(traces, budget, **options)
     check_choice("summaries", summaries, ("lost", "kept"))
     check_tokens("trials", trials, 1)
     several = [objective] if isinstance(objective, str) or callable(objective) else objective
     objectives = dict(objective_of(aim, summaries) for aim in several)
-    prices = case.options["prices"]
+    prices = options["prices"]
     if next(iter(objectives)) == "cost" and (prices is None or prices.input is None):
         raise ValueError(
             "Missing prices for the objective 'cost'. Pass prices='gpt-5.4' or another model's name."
         )
-    parts = split(len(case.traces), seed)
+    parts = split(len(traces), seed)
 
     # The values to try, and the minimum reserve for answers.
-    count = count_of(case.options.get("counter") or case.options.get("model") or "o200k_base")
+    count = count_of(options.get("counter") or options.get("model") or "o200k_base")
     if vary is None:
-        vary = candidates(case.budget, case.traces, count, risk or 0.05)
-    space = SearchSpace(case.budget, case.policy, values_of(vary))
-    space = space.with_floor(case.traces, count, risk)
+        vary = candidates(budget, traces, count, risk or 0.05)
+    space = SearchSpace(budget, policy, values_of(vary)).with_floor(traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
     # Scores by conversation, setting (the current one first) and objective; NaN for a setting that reserves too little.
-    scores = np.full((len(case.traces), 1 + len(settings), len(objectives)), np.nan)
+    scores = np.full((len(traces), 1 + len(settings), len(objectives)), np.nan)
     tried = [{}, *settings]
     allowed = [row for row, setting in enumerate(tried) if not row or not space.is_short(setting)]
-    measurement = Measurement(space, [tried[row] for row in allowed], objectives, case.options)
-    scores[:, allowed] = measurement.scores(case.traces, workers, client, progress)
+    measurement = Measurement(space, [tried[row] for row in allowed], objectives, options)
+    scores[:, allowed] = measurement.scores(traces, workers, client, progress)
     result = TuningResult(
         space=space,
         settings=settings,
@@ -463,15 +461,6 @@ def tune(
     return result
 
 
-class ReplayCase(NamedTuple):
-    """Conversations, the current budget and policy, and other replay options."""
-
-    traces: list[Trace]
-    budget: Budget
-    policy: Policy
-    options: Data
-
-
 def replay_case(
     traces: AnyTrace,
     budget: AnyBudget,
@@ -481,25 +470,22 @@ def replay_case(
     prices: Prices | str | None = None,
     counter: AnyCounter | None = None,
     **options: Any,
-) -> ReplayCase:
+) -> tuple[list[Trace], Budget, Policy, Data]:
     """Convert a replay's arguments, taking defaults from a configuration."""
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
     named = {"model": model, "counter": counter}
     options |= {name: value for name, value in named.items() if value is not None}
-    return ReplayCase(
-        traces=traces_of(traces),
-        budget=budget_of(budget, model, window),
-        policy=policy_of("oldest first" if policy is None else policy),
-        options={**options, "prices": prices_of(prices)},
-    )
+    rule = policy_of("oldest first" if policy is None else policy)
+    sized = budget_of(budget, model, window)
+    return traces_of(traces), sized, rule, {**options, "prices": prices_of(prices)}
 
 
 def sensitivity(
     traces: AnyTrace,
     budget: AnyBudget,
-    vary: Mapping[str, Iterable[Any]],
-    objective: str | Callable[[Replay], float] = "cut",
+    vary: Vary,
+    objective: AnyObjective = "cut",
     *,
     seed: int = 0,
     progress: Progress | None = None,
@@ -537,12 +523,12 @@ def sensitivity(
     {'output': 0.32, 'episodes': 0.0}
     """
     aims = dict([objective_of(objective)])
-    case = replay_case(traces, budget, **options)
-    space = SearchSpace(case.budget, case.policy, values_of(vary))
+    traces, budget, policy, options = replay_case(traces, budget, **options)
+    space = SearchSpace(budget, policy, values_of(vary))
     moves = [(line, value) for line, by_name in space.values.items() for value in by_name]
     settings: list[Data] = [{}, *({line: value} for line, value in moves)]
-    seen = [case.traces[place] for place in split(len(case.traces), seed)[0]]
-    scores = Measurement(space, settings, aims, case.options).scores(seen, progress=progress)
+    seen = [traces[place] for place in split(len(traces), seed)[0]]
+    scores = Measurement(space, settings, aims, options).scores(seen, progress=progress)
     before, *means = scores[:, :, 0].mean(axis=0)
     table = pd.DataFrame(moves, columns=["line", "value"]).assign(mean=means)
     changes = table["mean"] - before

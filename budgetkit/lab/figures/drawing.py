@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Iterator
+from collections import Counter
 from typing import Any
 from zlib import crc32
 
 from budgetkit.lab.figures.marks import (
     DASHES,
+    Marks,
     Plot,
     boxes,
     drawn_bars,
     heatmap,
+    pairs,
     scatter,
     way,
 )
@@ -30,6 +32,7 @@ from budgetkit.lab.figures.scales import (
     LINE,
     ROOM,
     Scale,
+    Spec,
     scale_of,
     svg_label,
     svg_text,
@@ -38,8 +41,6 @@ from budgetkit.lab.figures.scales import (
     width_of,
 )
 
-Spec = dict[str, Any]
-Box = tuple[float, float, float, float]
 WIDTH = 640  # pixels
 _HERE = "here"  # the name of the line that marks the chosen turn or request
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
@@ -84,14 +85,14 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     above = _TITLE * heading + _ANSWER * bool(answer)
     top = meta.get("top", 12) + above
     height = layout["height"] + above
-    plot, box = _plot(spec, top, height - _LEGEND * bool(entries))
+    plot = _plot(spec, top, height - _LEGEND * bool(entries))
     inside = []
     if heading:
         inside.append(svg_label(svg_text(title), 4, 18, font_size=15, font_weight=600))
     if answer:
         inside.append(svg_label(answer, 4, 36))
-    inside += _axes(plot, box)
-    inside += _shapes(plot, box, "below")
+    inside += _axes(plot)
+    inside += _shapes(plot, "below")
     grouped = [trace for trace in spec["data"] if trace["type"] == "box"]
     draw = {"bar": drawn_bars, "scatter": scatter, "heatmap": heatmap}
     for trace in spec["data"]:
@@ -99,8 +100,8 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
             inside += boxes(trace, plot, grouped.index(trace), len(grouped))
         else:
             inside += draw[trace["type"]](trace, plot)
-    inside += _shapes(plot, box, "above")
-    inside += _notes(plot, box)
+    inside += _shapes(plot, "above")
+    inside += _notes(plot)
     inside += _legend(entries, height)
     if any(plot.hatch in mark for mark in inside):
         look = {"stroke": "#ffffff", "stroke_opacity": 0.75, "stroke_width": 2}
@@ -112,7 +113,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
         inside.append(svg_label(words, WIDTH - 4, height - 7, "end"))
     along = None
     if not (plot.x.log or plot.x.names):
-        along = f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
+        along = f"{plot.x.low:g} {plot.x.high:g} {plot.x.start:g} {plot.x.end:g}"
     picture = {
         "xmlns": "http://www.w3.org/2000/svg",
         "viewBox": f"0 0 {WIDTH} {height}",
@@ -128,7 +129,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
     return tag("svg", *inside, **picture)
 
 
-def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
+def _plot(spec: Spec, top: float, bottom: float) -> Plot:
     """Return the plot and its bounds in pixels, inside margins for labels."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
@@ -164,7 +165,7 @@ def _plot(spec: Spec, top: float, bottom: float) -> tuple[Plot, Box]:
         x_axis, _values(spec, "x"), left, right, from_zero=is_lying, room=ROOM * has_points
     )
     hatch = f"bk-hatch-{crc32(repr(spec).encode('utf-8', 'replace')):x}"
-    return Plot(x, y, {**layout, "xaxis": x_axis}, hatch), (left, top, right, low)
+    return Plot(x, y, {**layout, "xaxis": x_axis}, hatch)
 
 
 def _values(spec: Spec, name: str) -> list[Any]:
@@ -173,15 +174,15 @@ def _values(spec: Spec, name: str) -> list[Any]:
     Bars contribute their ends, stacked areas their sums, and error bars their upper ends.
     """
     found: list[Any] = []
-    sums: dict[Any, float] = {}
+    sums = Counter[Any]()
     for trace in spec["data"]:
         values = [value for value in trace.get(name, []) if value is not None]
         if name == "y" and "stackgroup" in trace:
-            for x, y in zip(trace["x"], trace["y"], strict=True):
-                sums[x] = sums.get(x, 0) + y
+            for x, y in pairs(trace):
+                sums[x] += y
         elif name == "x" and trace["type"] == "bar" and trace.get("base"):
-            pairs = zip(trace["base"], trace["x"], strict=True)
-            found += [base + size for base, size in pairs if size is not None]
+            bases = zip(trace["base"], trace["x"], strict=True)
+            found += [base + size for base, size in bases if size is not None]
         else:
             found += values
         if name == "y" and "error_y" in trace:
@@ -193,8 +194,9 @@ def _values(spec: Spec, name: str) -> list[Any]:
     return [*found, *sums.values()]
 
 
-def _axes(plot: Plot, box: Box) -> Iterator[str]:
-    left, top, right, low = box
+def _axes(plot: Plot) -> Marks:
+    left, right = plot.x.start, plot.x.end
+    low, top = plot.y.start, plot.y.end
     for axis, scale, is_x in (
         (plot.layout["xaxis"], plot.x, True),
         (plot.layout["yaxis"], plot.y, False),
@@ -202,7 +204,7 @@ def _axes(plot: Plot, box: Box) -> Iterator[str]:
         title = axis.get("title", {}).get("text")
         marks = ticks(axis, scale)
         if axis.get("showgrid", True) and marks:
-            yield _lines([at for at, _ in marks], is_x, box)
+            yield _lines([at for at, _ in marks], is_x, plot)
         for at, name in marks:
             if not axis.get("showticklabels", True):
                 break
@@ -218,32 +220,31 @@ def _axes(plot: Plot, box: Box) -> Iterator[str]:
         is_seen = axis.get("visible", True) and axis.get("zeroline", True)
         is_named = scale.log or scale.names or "ticktext" in axis
         if is_seen and not is_named and scale.low * scale.high < 0:
-            yield _lines([scale.placed(0)], is_x, box, stroke_width=1.6)
+            yield _lines([scale.placed(0)], is_x, plot, stroke_width=1.6)
 
 
-def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
+def _lines(places: list[float], is_x: bool, plot: Plot, **look: float) -> str:
     """Draw grid lines across the plot area as one path."""
-    left, top, right, low = box
+    x, y = plot.x, plot.y
     path = "".join(
-        way([(at, top), (at, low)] if is_x else [(left, at), (right, at)]) for at in places
+        way([(at, y.end), (at, y.start)] if is_x else [(x.start, at), (x.end, at)]) for at in places
     )
     return tag("path", d=path, class_="grid", stroke=GRID, **look)
 
 
-def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
+def _placed(mark: Spec, key: str, scale: Scale) -> float:
     """Return one coordinate of a line or annotation in pixels."""
     if mark.get(f"{key[0]}ref", key[0]) == "paper":
-        return start + float(mark[key]) * (end - start)
+        return scale.start + float(mark[key]) * (scale.end - scale.start)
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
 
 
-def _shapes(plot: Plot, box: Box, layer: str) -> Iterator[str]:
-    left, top, right, low = box
+def _shapes(plot: Plot, layer: str) -> Marks:
     for shape in plot.layout.get("shapes", []):
         if shape.get("layer", "above") != layer:
             continue
-        xs = [_placed(shape, key, plot.x, left, right) for key in ("x0", "x1")]
-        ys = [_placed(shape, key, plot.y, low, top) for key in ("y0", "y1")]
+        xs = [_placed(shape, key, plot.x) for key in ("x0", "x1")]
+        ys = [_placed(shape, key, plot.y) for key in ("y0", "y1")]
         line = shape.get("line", {})
         stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 1)}
         dash = DASHES.get(line.get("dash", ""))
@@ -252,11 +253,10 @@ def _shapes(plot: Plot, box: Box, layer: str) -> Iterator[str]:
         yield tag("line", **place, **stroke, stroke_dasharray=dash, class_=here)
 
 
-def _notes(plot: Plot, box: Box) -> Iterator[str]:
-    left, top, right, low = box
+def _notes(plot: Plot) -> Marks:
     for note in plot.layout.get("annotations", []):
-        x = _placed(note, "x", plot.x, left, right)
-        y = _placed(note, "y", plot.y, low, top)
+        x = _placed(note, "x", plot.x)
+        y = _placed(note, "y", plot.y)
         if note.get("showarrow"):
             start = {"x1": x, "y1": y}
             x += note.get("ax", 0)
@@ -292,7 +292,7 @@ def _entries(spec: Spec) -> list[tuple[str, str]]:
     return entries
 
 
-def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
+def _legend(entries: list[tuple[str, str]], height: float) -> Marks:
     x = 10.0
     for name, colour in entries:
         yield tag("rect", x=x, y=height - 16, width=12, height=10, rx=2, fill=colour)

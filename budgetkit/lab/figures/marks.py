@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmath import phase
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, pairwise
@@ -11,10 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.lab.figures.scales import INK, Scale, number, plain_text, svg_label, svg_text, tag
+from budgetkit.lab.figures.scales import (
+    INK,
+    Scale,
+    Spec,
+    number,
+    plain_text,
+    svg_label,
+    svg_text,
+    tag,
+)
 
-Spec = dict[str, Any]
 Point = tuple[float, float]
+Marks = Iterator[str]  # the elements of marks in SVG
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 # Corners of the symbols other than the circle, from the centre.
 _SYMBOLS = {
@@ -38,33 +47,38 @@ class Plot:
     y: Scale
     layout: Spec
     hatch: str
-    reached: dict[Any, float] = field(default_factory=dict)
+    reached: Counter[Any] = field(default_factory=Counter)
 
 
-def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
+def pairs(trace: Spec) -> Iterator[tuple[Any, Any]]:
+    """Yield the coordinates of each mark."""
+    return zip(trace["x"], trace["y"], strict=True)
+
+
+def drawn_bars(trace: Spec, plot: Plot) -> Marks:
     """Draw horizontal bars with their texts inside or beside them."""
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
-    for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
+    for i, (size, at) in enumerate(pairs(trace)):
         if size is None:
             continue
-        begins = plot.reached.get(at, 0) if is_stacked else _each(trace.get("base"), i) or 0
+        begins = plot.reached[at] if is_stacked else _each(trace, "base", i) or 0
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
         middle = plot.y.at(at)
-        height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
+        height = thick * (_each(trace, "width", i) or 1 - plot.layout.get("bargap", 0.2))
         place = {"x": low, "y": middle - height / 2, "width": high - low, "height": height}
         marker = trace.get("marker", {})
         edge = marker.get("line", {})
         look = {
-            "fill": _each(marker.get("color"), i) or INK,
-            "stroke": _each(edge.get("color"), i),
-            "stroke_width": _each(edge.get("width"), i),
+            "fill": _each(marker, "color", i) or INK,
+            "stroke": _each(edge, "color", i),
+            "stroke_width": _each(edge, "width", i),
         }
-        yield tag("rect", *_tip(_each(trace.get("hovertext"), i)), **place, **look)
-        if _each(marker.get("pattern", {}).get("shape"), i):
+        yield tag("rect", *_tip(_each(trace, "hovertext", i)), **place, **look)
+        if _each(marker.get("pattern", {}), "shape", i):
             yield tag("rect", **place, fill=f"url(#{plot.hatch})")
-        words = _each(trace.get("text"), i)
+        words = _each(trace, "text", i)
         if not words:
             continue
         if trace.get("textposition") == "inside":
@@ -76,7 +90,7 @@ def drawn_bars(trace: Spec, plot: Plot) -> Iterator[str]:
             yield svg_label(words, high + 5, middle + 4)
 
 
-def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
+def scatter(trace: Spec, plot: Plot) -> Marks:
     """Draw a trace as a line, area, points or texts."""
     mode = trace.get("mode", "lines")
     line = trace.get("line", {})
@@ -85,10 +99,10 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     fill = trace.get("fill")
     if "stackgroup" in trace:
         # The lower edge of a stacked area, which is raised for the next one.
-        below = [(plot.x.at(x), plot.y.placed(plot.reached.get(x, 0))) for x in trace["x"]]
+        below = [(plot.x.at(x), plot.y.placed(plot.reached[x])) for x in trace["x"]]
         outline = [*outline, *_stepped(below, line)[::-1]]
-        for x, y in zip(trace["x"], trace["y"], strict=True):
-            plot.reached[x] = plot.reached.get(x, 0) + y
+        for x, y in pairs(trace):
+            plot.reached[x] += y
     elif fill == "tozeroy":
         zero = plot.y.placed(0)
         outline = [*outline, (outline[-1][0], zero), (outline[0][0], zero)]
@@ -124,14 +138,12 @@ def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
     The points of a stacked area are raised by the height of the areas below it.
     """
     runs: list[list[Point]] = [[]]
-    for x, y in zip(trace["x"], trace["y"], strict=True):
+    for x, y in pairs(trace):
         if x is None or y is None:
             runs.append([])
             continue
-        high = y
-        if "stackgroup" in trace:
-            high += plot.reached.get(x, 0)
-        runs[-1].append((plot.x.at(x), plot.y.at(high)))
+        below = plot.reached[x] if "stackgroup" in trace else 0
+        runs[-1].append((plot.x.at(x), plot.y.at(below + y)))
     return [run for run in runs if run] or [[]]
 
 
@@ -187,16 +199,16 @@ def way(run: Sequence[Point], closed: bool = False) -> str:
     return path.replace(" -", "-") + "z" * closed
 
 
-def _points(trace: Spec, plot: Plot) -> Iterator[str]:
+def _points(trace: Spec, plot: Plot) -> Marks:
     marker = trace.get("marker", {})
     default = trace.get("line", {}).get("color", INK)
-    for i, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+    for i, (x, y) in enumerate(pairs(trace)):
         if x is None or y is None:
             continue
-        colour = _each(marker.get("color"), i) or default
-        shape = _each(marker.get("symbol"), i) or "circle"
-        inside = _tip(_each(trace.get("text"), i))
-        size = (_each(marker.get("size"), i) or 6) / 2
+        colour = _each(marker, "color", i) or default
+        shape = _each(marker, "symbol", i) or "circle"
+        inside = _tip(_each(trace, "text", i))
+        size = (_each(marker, "size", i) or 6) / 2
         x = plot.x.at(x)
         y = plot.y.at(y)
         corners = _SYMBOLS.get(shape.removesuffix("-open"), ())
@@ -217,7 +229,7 @@ def _tip(words: str | None) -> list[str]:
     return [tag("title", svg_text(plain_text(words)))] if words else []
 
 
-def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
+def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Marks:
     """Draw a box plot for each name.
 
     The points are the values, the box spans their middle half, and the line in the box is their median.
@@ -226,7 +238,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
     marker = trace.get("marker", {})
     colour = marker.get("color", INK)
     for name in dict.fromkeys(trace["x"]):
-        values = sorted(y for x, y in zip(trace["x"], trace["y"], strict=True) if x == name)
+        values = sorted(y for x, y in pairs(trace) if x == name)
         x = plot.x.at(name) + (place - (many - 1) / 2) * wide
         low, middle, high = (
             plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75))
@@ -245,17 +257,18 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         yield tag("path", d=median, stroke=colour, stroke_width=2)
 
 
-def _each(value: Any, i: int) -> Any:
+def _each(fields: Spec, name: str, i: int) -> Any:
     """Return the value of the mark with this index.
 
     A list has one value for each mark; a value that is not a list is shared by all marks.
     """
+    value = fields.get(name)
     if isinstance(value, list | tuple):
         return value[i]
     return value
 
 
-def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
+def heatmap(trace: Spec, plot: Plot) -> Marks:
     """Draw a cell for each known number, with one path per colour."""
     cells: dict[str, str] = defaultdict(str)
     values = [value for row in trace["z"] for value in row if value is not None] or [0]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
 
 
 Spec = dict[str, Any]
+Values = Iterable[Any]
 
 
-def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
+def line(x: Values, y: Values, **more: Any) -> Spec:
     """Return a trace of a line, with a marker for one point.
 
     Examples
@@ -39,20 +42,18 @@ def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
     return {"type": "scatter", "mode": mode, "x": x, "y": list(y), **more}
 
 
-def named_line(
-    x: Iterable[Any], y: Iterable[Any], name: str, form: str = "%{y:,}", **more: Any
-) -> Spec:
+def named_line(x: Values, y: Values, name: str, form: str = "%{y:,}", **more: Any) -> Spec:
     """Return a line with tooltips that show the value and the name."""
     return line(x, y, name=name, hovertemplate=f"{form} {name}<extra></extra>", **more)
 
 
-def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
+def points(x: Values, y: Values, **more: Any) -> Spec:
     """Return points as a trace."""
     return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
 
 
 def bars(
-    sizes: Iterable[Any],
+    sizes: Values,
     texts: Sequence[str] | None = None,
     tips: Sequence[str] | None = None,
     **more: Any,
@@ -73,6 +74,12 @@ def bars(
         more |= {"hovertext": tips, "hoverinfo": "text"}
     rows = list(range(len(sizes)))
     return {"type": "bar", "orientation": "h", "x": sizes, "y": rows, **more}
+
+
+def extent(values: Values) -> tuple[Any, Any]:
+    """Return the lowest and the highest number, with 0 among them."""
+    numbers = [0, *values]
+    return min(numbers), max(numbers)
 
 
 def named_rows(names: Iterable[str]) -> Spec:
@@ -162,8 +169,8 @@ class Question(Generic[P]):
         answer = self.answer(*args, **options)
         spec = self.draw(answer)
         if self.say is not None:
-            meta = {**spec["layout"].get("meta", {}), "answer": plain(self.say(answer))}
-            spec["layout"] = {**spec["layout"], "meta": meta}
+            meta = spec["layout"].get("meta", {})
+            spec["layout"]["meta"] = {**meta, "answer": plain(self.say(answer))}
         return spec
 
     def svg(self, *args: P.args, **options: P.kwargs) -> str:
@@ -224,14 +231,16 @@ class Question(Generic[P]):
         return str(spec["layout"].get("meta", {}).get("asks", self.title))
 
 
-def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
-    """Return a layout that is legible in light and dark notebooks.
+def spec_of(
+    data: list[Spec], height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any
+) -> Spec:
+    """Return a figure of traces that is legible in light and dark notebooks.
 
     Pass the titles of the axes as text, with the unit.
 
     Examples
     --------
-    >>> layout(300, {"title": "tokens"}, {})["xaxis"]["title"]
+    >>> spec_of([], 300, {"title": "tokens"}, {})["layout"]["xaxis"]["title"]
     {'text': 'tokens', 'standoff': 4}
     """
     common = {
@@ -245,9 +254,9 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
     for axis in (x, y):
         title = {"text": plain(axis.get("title", "")), "standoff": 4}
         axes.append({**common, **axis, "title": title})
-    return {
+    layout = {
         "height": height,
-        "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3},
+        "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3, **more.pop("margin", {})},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK, "size": 13},
@@ -259,6 +268,7 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
         "yaxis": axes[1],
         **more,
     }
+    return {"data": data, "layout": layout}
 
 
 def hover(texts: Sequence[str]) -> Spec:
@@ -336,7 +346,7 @@ def signed(tokens: int, always: bool = False) -> str:
     return f"{tokens:{'+' if always else ''},}".replace("-", "\u2212")
 
 
-def plain(text: str) -> str:
+def plain(text: object) -> str:
     """Escape a text so that plotly shows it literally.
 
     Examples
@@ -344,7 +354,7 @@ def plain(text: str) -> str:
     >>> plain("<b>tools & co")
     '&lt;b&gt;tools &amp; co'
     """
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(str(text), quote=False)
 
 
 def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
@@ -352,7 +362,7 @@ def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
     return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
 
 
-def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
+def table_rows(table: pd.DataFrame | Columns) -> list[Spec]:
     """Return the rows of a table as dictionaries.
 
     Examples
@@ -361,13 +371,12 @@ def table_rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
     {'line': 'output', 'tokens': -200}
     """
     if isinstance(table, pd.DataFrame):
-        return [
-            {str(name): value for name, value in row.items()} for row in table.to_dict("records")
-        ]
+        rows: list[Any] = table.to_dict("records")
+        return rows
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-def label(name: str, longest: int = 18) -> str:
+def label(name: object, longest: int = 18) -> str:
     """Shorten a long name in the middle, and escape it for plotly.
 
     Examples
@@ -375,9 +384,10 @@ def label(name: str, longest: int = 18) -> str:
     >>> label("history"), label("a section with a long name 15")
     ('history', 'a section …name 15')
     """
-    if len(name) > longest:
-        name = f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
-    return plain(name)
+    text = str(name)
+    if len(text) > longest:
+        text = f"{text[: longest // 2 + 1]}…{text[-(longest // 2 - 2) :]}"
+    return plain(text)
 
 
 def end_labels(
@@ -402,30 +412,23 @@ def end_labels(
     lowest = min(map(min, lines.values()))
     # Below a negative line there is space for its label.
     floor = lowest - gap if lowest < 0 else 0.0
-    least = -float("inf")
-    labels: list[Spec] = []
-    for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
-        y = max(least, _free(name, spans, ends[name], gap, max(least, floor)))
-        least = y + gap
-        more = {"xanchor": "right", "yanchor": "bottom", "yshift": 2}
-        labels.append(note(texts[name], int(places[-1]), y, **more))
-    return labels
 
-
-def _free(
-    name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
-) -> float:
-    """Return a height near a line's end where a label fits best.
-
-    The label should cover few lines and stay near the end.
-    """
-    low, high = spans[name]
-
-    def cost(y: float) -> float:
+    def covers(y: float, name: str) -> float:
+        """Return the number of lines that a label covers, plus its distance from its own end."""
+        low, high = spans[name]
         others = sum(
             other != name and y <= top and bottom < y + gap
             for other, (bottom, top) in spans.items()
         )
-        return others + (y < high and low < y + gap) + abs(y - end) / (2 * gap)
+        return others + (y < high and low < y + gap) + abs(y - ends[name]) / (2 * gap)
 
-    return min([high, *([low - gap] if low - gap >= least else []), end], key=cost)
+    least = -float("inf")
+    labels: list[Spec] = []
+    for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
+        low, high = spans[name]
+        below = [low - gap] if low - gap >= max(least, floor) else []
+        y = max(least, min([high, *below, ends[name]], key=partial(covers, name=name)))
+        least = y + gap
+        more = {"xanchor": "right", "yanchor": "bottom", "yshift": 2}
+        labels.append(note(texts[name], int(places[-1]), y, **more))
+    return labels

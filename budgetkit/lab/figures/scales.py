@@ -20,6 +20,7 @@ from budgetkit.budget.html import DOCTYPE, Markup, element, safe, xml_element
 from budgetkit.budget.html import markup_of as html_written
 from budgetkit.files import write_whole
 
+Spec = dict[str, Any]  # a figure, or a part of one, as plotly takes it
 # No single grey reaches 4.5:1 on white and on JupyterLab's dark ground; this one has at least 4.35:1 on both.
 INK = "#797979"
 GRID = "rgba(128,128,128,0.25)"
@@ -39,7 +40,7 @@ def tag(name: str, *inside: str, **attributes: Any) -> str:
     >>> tag("text", svg_text("a < b"), x=1.25, font_weight=None, fill="rgba(0,0,0,0.5)")
     '<text x="1.2" fill="rgb(0,0,0)" fill-opacity="0.5">a &lt; b</text>'
     """
-    written: dict[str, Any] = {}
+    written: Spec = {}
     for key, value in attributes.items():
         if isinstance(value, str) and (colour := _RGBA.fullmatch(value)):
             written[key] = f"rgb({','.join(colour.groups()[:3])})"
@@ -78,7 +79,7 @@ def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attri
     """  # noqa: E501
     inside = []
     weight = colour = None
-    place: dict[str, Any] = {}
+    place: Spec = {}
     for piece in _MARK.split(words):
         if piece in ("<b>", "</b>"):
             weight = 600 if piece == "<b>" else None
@@ -182,7 +183,6 @@ def png(drawn: str) -> bytes:
         return picture.read_bytes()
 
 
-Spec = dict[str, Any]
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _FORM = re.compile(r"(\+?)(,?)\.(\d+)(~?)([fr%])")
 ROOM = 0.05  # margin on either side of an axis without its own range, as a share
@@ -269,20 +269,17 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
     elif scale.log:
         positions = [(n, tick_text(10**n, axis)) for n in range(math.ceil(low), 20)]
     else:
-        positions = [(value, tick_text(value, axis)) for value in _round_numbers(axis, scale)]
+        # Round numbers, a few of them.
+        if (step := axis.get("dtick")) is None:
+            most = min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
+            wanted = (high - low) / max(1, most)
+            power = 10.0 ** math.floor(math.log10(wanted))
+            step = next(factor * power for factor in _ROUND if factor * power >= wanted * 0.999)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        values = (round(step * n, 10) for n in range(first, last + 1))
+        positions = [(value, tick_text(value, axis)) for value in values]
     room = 1e-9 * (high - low)
     return [(scale.placed(at), text) for at, text in positions if low - room <= at <= high + room]
-
-
-def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
-    low, high = sorted((scale.low, scale.high))
-    if (step := axis.get("dtick")) is None:
-        most = min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
-        wanted = (high - low) / max(1, most)
-        power = 10.0 ** math.floor(math.log10(wanted))
-        step = next(factor * power for factor in _ROUND if factor * power >= wanted * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    return [round(step * n, 10) for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def tick_text(value: float, axis: Spec) -> str:

@@ -17,13 +17,14 @@ from budgetkit.lab.figures.question import (
     Question,
     Spec,
     end_labels,
+    extent,
     label,
-    layout,
     line,
     named_line,
     note,
     plain,
     signed,
+    spec_of,
     table_rows,
     tick_format,
 )
@@ -64,8 +65,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         marker = {"color": _COLOURS[place % len(_COLOURS)]}
         bar = horizontal_bars(values, texts, marker=marker, name=plain(column), width=0.9)
         data.append(bar | {"y": [step * i + place for i in range(len(values))]})
-    low = min(0.0, *table["value"])
-    high = max(0.0, *table["value"])
+    low, high = extent(table["value"])
     reach = (high - low) or 1
     across = {
         "range": [low - 0.2 * reach * (low < 0), high + 0.2 * reach],
@@ -84,10 +84,10 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
     legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
     height = _ROW * step * len(names) + 110
-    drawn = layout(height, across, down, legend=legend, showlegend=len(columns) > 1)
-    drawn["margin"]["l"] = 20  # names of wide letters
-    meta = {"top": 4, "asks": table["asks"].iloc[0]}
-    return {"data": data, "layout": {**drawn, "barmode": "overlay", "meta": meta}}
+    more = {"legend": legend, "showlegend": len(columns) > 1, "barmode": "overlay"}
+    more |= {"margin": {"l": 20}}  # names of wide letters
+    more |= {"meta": {"top": 4, "asks": table["asks"].iloc[0]}}
+    return spec_of(data, height, across, down, **more)
 
 
 #: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent", "29 % too high for English")``.
@@ -152,7 +152,7 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
         corner = {"xanchor": "right", "yanchor": "top", "xshift": -12, "yshift": -3}
         names.append(note(label(row["setting"], 40), row[across], least, **corner))
     more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.3}, "annotations": names}
-    return {"data": data, "layout": layout(340, x, y, **more)}
+    return spec_of(data, 340, x, y, **more)
 
 
 def _say_frontier(table: pd.DataFrame) -> str:
@@ -230,10 +230,7 @@ def _draw_line(table: pd.DataFrame) -> Spec:
     wide = wide.assign(**{CUT: whole["cut"].to_numpy()})
     ends = {name: plain(name) for name in (*shown, CUT)}
     notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.09, along=by)
-    return {
-        "data": [*lines, total],
-        "layout": layout(340, x, y, hovermode="x unified", annotations=notes),
-    }
+    return spec_of([*lines, total], 340, x, y, hovermode="x unified", annotations=notes)
 
 
 def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
@@ -273,7 +270,7 @@ def _draw_map(table: pd.DataFrame) -> Spec:
     }
     x = {"title": f"{across}, in tokens", "tickformat": "~s", "showgrid": False}
     y = {"title": f"{up}, in tokens", "tickformat": "~s", "showgrid": False}
-    return {"data": [heat], "layout": layout(400, x, y)}
+    return spec_of([heat], 400, x, y)
 
 
 def _say_line(table: pd.DataFrame) -> str:

@@ -33,13 +33,14 @@ from budgetkit.lab.figures.question import (
     bars,
     counted,
     end_labels,
+    extent,
     label,
-    layout,
     named_line,
     named_rows,
     note,
     plain,
     signed,
+    spec_of,
     table_rows,
 )
 from budgetkit.plan import Ints, with_undeclared
@@ -102,10 +103,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
     place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
     notes = [note(f"{sum(tokens):,} tokens in all", 1, 1, **place)]
-    return {
-        "data": [bar],
-        "layout": layout(len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20}),
-    }
+    return spec_of([bar], len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20})
 
 
 #: Draw the ledger of a counted request, with a bar for each message, tool, schema, image and hidden prompt.
@@ -190,8 +188,8 @@ def _draw_turns(table: Columns) -> Spec:
         lines.append(named_line(turns, table[name], _NAMES[name], line=style))
     lines[0]["line"]["width"] = 2.5
     lines[0] |= {"fill": "tozeroy", "fillcolor": translucent(section_colour, 0.22)}
-    top = max(1, *(max(table[name]) for name in names)) * 1.16
-    low = min(0, *(min(table[name]) for name in names))
+    low, high = extent(tokens for name in names for tokens in table[name])
+    top = max(1, high) * 1.16
     first, last = (turns[0], turns[-1]) if len(turns) > 1 else (turns[0] - 0.5, turns[0] + 0.5)
     x = {"title": "turn", "range": [first, last], "showgrid": False, **counted(len(turns))}
     y = {**TOKENS, "range": [low * 1.1, top], "nticks": 6}
@@ -220,7 +218,7 @@ def _draw_turns(table: Columns) -> Spec:
             corner = {"xanchor": anchor, "yref": "paper", "yanchor": "bottom"}
             notes.append(note(f"first cut: turn {turn:,}", turn, 1, **corner))
     more = {"hovermode": "x unified", "annotations": notes, "shapes": shapes, "meta": {"top": 20}}
-    return {"data": lines, "layout": layout(280, x, y, **more)}
+    return spec_of(lines, 280, x, y, **more)
 
 
 def _say(table: Columns) -> str:
@@ -269,10 +267,7 @@ def _draw_conversations(table: Columns) -> Spec:
         "showgrid": False,
     }
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
-    return {
-        "data": [bar],
-        "layout": layout(len(sections) * LINE + 70, x, named_rows(sections), meta=meta),
-    }
+    return spec_of([bar], len(sections) * LINE + 70, x, named_rows(sections), meta=meta)
 
 
 #: Draw the number of conversations with cuts, for a frame of demands by conversation and turn.
@@ -321,8 +316,7 @@ def _draw_counts(table: Columns) -> Spec:
         text = f"{names['shift']} by the cheap count, minus that by the best count"
         solid = {"color": colour(section), "width": 2.5, "dash": "solid"}
         lines.append(named_line(table["turn"], table["shift"], text, "%{y:+,}", line=solid))
-    low = min(0, *(min(table[name]) for name in names))
-    high = max(0, *(max(table[name]) for name in names))
+    low, high = extent(tokens for name in names for tokens in table[name])
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.11)
@@ -333,10 +327,7 @@ def _draw_counts(table: Columns) -> Spec:
         "nticks": 6,
         "zerolinewidth": 2,
     }
-    return {
-        "data": lines,
-        "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8}),
-    }
+    return spec_of(lines, 280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})
 
 
 def _say_counts(table: Columns) -> str:

@@ -22,13 +22,13 @@ from budgetkit.lab.figures.question import (
     Spec,
     bars,
     label,
-    layout,
     named_rows,
     note,
     plain,
     points,
     short,
     signed,
+    spec_of,
     table_rows,
 )
 from budgetkit.plan import Plan, allocate
@@ -78,10 +78,9 @@ def _draw(table: Columns) -> Spec:
     }
     y = {"range": [len(names) - 0.6, -0.8], "visible": False}
     height = len(names) * ROW + 60
-    return {
-        "data": [demand_bars, granted, texts, ends],
-        "layout": layout(height, x, y, barmode="overlay", meta={"top": 2}),
-    }
+    return spec_of(
+        [demand_bars, granted, texts, ends], height, x, y, barmode="overlay", meta={"top": 2}
+    )
 
 
 def _sentence(row: dict[str, Any]) -> str:
@@ -225,14 +224,14 @@ def _draw_window(table: Columns) -> Spec:
             )
         )
     x = {**TOKENS, "range": [0, total]}
-    drawn = layout(170, x, {"visible": False, "range": [-0.6, 0.75]})
+    drawn = spec_of(segments, 170, x, {"visible": False, "range": [-0.6, 0.75]}, barmode="stack")
     if total > window:
         ends = {"x0": window, "x1": window, "y0": -0.5, "y1": 0.5}
         mark = {"type": "line", "line": {"color": ALARM, "width": 3}, **ends}
         words = f"window ends: {window:,}"
         end = note(words, window, 0.5, yanchor="bottom", xanchor="right")
-        drawn |= {"shapes": [mark], "annotations": [end]}
-    return {"data": segments, "layout": {**drawn, "barmode": "stack"}}
+        drawn["layout"] |= {"shapes": [mark], "annotations": [end]}
+    return drawn
 
 
 def _say_window(table: Columns) -> str:
@@ -289,7 +288,7 @@ def _draw_waterfall(table: Columns) -> Spec:
     }
     y = {**named_rows(lines), "zeroline": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
-    return {"data": [bar], "layout": layout(len(lines) * LINE + 84, x, y, meta=meta)}
+    return spec_of([bar], len(lines) * LINE + 84, x, y, meta=meta)
 
 
 def _say_waterfall(table: Columns) -> str:

@@ -30,13 +30,13 @@ from budgetkit.lab.figures.question import (
     counted,
     hover,
     label,
-    layout,
     line,
     named_line,
     note,
     plain,
     points,
     short,
+    spec_of,
     table_rows,
     tick_format,
 )
@@ -107,7 +107,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         notes.append(note(f"{plain(name)} {at:,.0f}", 1, at, xref="paper", **anchors))
     x = {"title": "turn", "showgrid": False, "nticks": 8}
     y = {**TOKENS, "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}
+    return spec_of(traces, 300, x, y, shapes=shapes, annotations=notes)
 
 
 #: Draw the middle half and the middle 90 % of simulated conversations, with the limits that they reach.
@@ -153,8 +153,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
     notes = [note(f"usable window {limit:,}", 0, limit, **place)]
     shapes = [across(limit, ALARM)]
     y = {**TOKENS, "range": [0, limit * 1.23], "showgrid": False}
-    drawn = layout(340, _axis(table), y, annotations=notes, shapes=shapes, **LEGEND)
-    return {"data": traces, "layout": drawn}
+    return spec_of(traces, 340, _axis(table), y, annotations=notes, shapes=shapes, **LEGEND)
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
@@ -192,8 +191,7 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
     y = {**TOKENS, "rangemode": "tozero"}
-    drawn = layout(340, _axis(table), y, hovermode="x unified", **LEGEND)
-    return {"data": traces, "layout": drawn}
+    return spec_of(traces, 340, _axis(table), y, hovermode="x unified", **LEGEND)
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -230,9 +228,7 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
         style: Spec = {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
         styles[policy] = style
         form = "%{y:,.4~g}"
-        traces.append(
-            named_line(rows["request"], rows["spent"], plain(str(policy)), form, line=style)
-        )
+        traces.append(named_line(rows["request"], rows["spent"], plain(policy), form, line=style))
 
     # The names at the ends of the lines, upwards from the cheapest.
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
@@ -257,9 +253,9 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
         "tickformat": tick_format(top),
     }
     tall = max(320, 16 * len(styles) + 100)  # so that each name has a line
-    drawn = layout(tall, _axis(table), y, hovermode="x unified", annotations=notes)
-    drawn["margin"]["r"] = 24 + 7 * max(len(label(policy)) for policy in styles)
-    return {"data": traces, "layout": drawn}
+    margin = {"r": 24 + 7 * max(len(label(policy)) for policy in styles)}
+    more = {"hovermode": "x unified", "annotations": notes, "margin": margin}
+    return spec_of(traces, tall, _axis(table), y, **more)
 
 
 def _dropping_table(outcome: Replay) -> pd.DataFrame:
@@ -295,8 +291,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": "message", "autorange": "reversed", **counted(len(table))}
-    drawn = layout(340, request_axis(last, every_turn), y_axis, **LEGEND)
-    return {"data": traces + entries, "layout": drawn}
+    return spec_of(traces + entries, 340, request_axis(last, every_turn), y_axis, **LEGEND)
 
 
 def _say_timeline(table: pd.DataFrame) -> str:

@@ -164,8 +164,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
         possible[request] = int((part * wanted[order]).sum() + 1e-9)
     return pd.DataFrame(
         {
-            "request": np.arange(1, requests + 1),
-            "turn": [request.number for request in placed.requests],
+            **outcome.places,
             "needed": needed,
             "present": present,
             "possible": possible,

@@ -161,7 +161,7 @@ class Replay:
         history = self.granted[self.section]
         return pd.DataFrame(
             {
-                **self._places,
+                **self.places,
                 "limit": self.columns[self.section]["limit"],
                 "history": history,
                 "others": sent - history,
@@ -191,9 +191,13 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            rows = pd.DataFrame({**self._places, "section": section, **column})
+            rows = pd.DataFrame({**self.places, "section": section, **column})
             if section == self.section:
-                rows["demand"] = self._demand()
+                # All messages that ever entered it, and its pinned messages.
+                sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
+                entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1)
+                pinned = self.granted[section] - np.array(self.kept.tokens)
+                rows["demand"] = np.cumsum(entered.astype("int64"))[:-1] + pinned
             rows["tokens"] = self.granted[section]
             rows["cut"] = (rows["demand"] - rows["tokens"]).clip(lower=0)
             frames.append(rows)
@@ -201,7 +205,8 @@ class Replay:
         return pd.concat(frames, ignore_index=True)[names]
 
     @property
-    def _places(self) -> dict[str, Any]:
+    def places(self) -> dict[str, Any]:
+        """The number and the turn of each request."""
         turns = [request.number for request in self.placed.requests]
         return {"request": np.arange(1, len(turns) + 1), "turn": turns}
 
@@ -282,23 +287,14 @@ class Replay:
         list of int
             Indices in the trace.
         """
-        self._check(request)
+        if not 1 <= request <= len(self.over):
+            raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")
         return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
 
     def present(self, request: int) -> list[int]:
         """List the messages in a request, including placeholders but not summaries."""
         absent = {*self.absent(request), *np.flatnonzero(self.placed.unsent).tolist()}
         return [s for s in range(self.placed.requests[request - 1].sent) if s not in absent]
-
-    def _demand(self) -> Ints:
-        sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
-        entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1).astype("int64")
-        pinned = self.granted[self.section] - np.array(self.kept.tokens)
-        return np.asarray(np.cumsum(entered)[:-1] + pinned)
-
-    def _check(self, request: int) -> None:
-        if not 1 <= request <= len(self.over):
-            raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")
 
     def __repr__(self) -> str:
         return f"Replay({self.policy!r} on {brief(self.trace.id)}, {len(self.over)} requests)"

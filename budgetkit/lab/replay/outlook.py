@@ -123,8 +123,8 @@ def outlook(
         model = resolve(name)
         budget = make(model)
         count = counter(model)
-        sizes = [turn_sizes(each, count) for each in (trace, *others[:MOST_OTHERS])]
-        pace = pace_beside(sizes[0], sizes[1:])
+        own, *rest = (turn_sizes(each, count) for each in (trace, *others[:MOST_OTHERS]))
+        pace = pace_beside(own, rest)
         forecast = Forecast(trace, count, turns, samples, seed, pace=pace)
         events = [
             forecast.first_cut(budget),
@@ -137,7 +137,7 @@ def outlook(
         table = pd.concat(events, ignore_index=True)
         table.insert(0, "model", model.name)
         answers = trace.roles.count("assistant")
-        table["notice"] = notice(sizes[0], sizes[1:], answers / len(trace.turns))
+        table["notice"] = notice(own, rest, answers / len(trace.turns))
         frames.append(table)
     return pd.concat(frames, ignore_index=True)
 
@@ -149,8 +149,8 @@ def pace_of(
 
     The pace is None if there are too few similar conversations.
     """
-    sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
-    return pace_beside(sizes[0], sizes[1:])
+    own, *rest = (turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS]))
+    return pace_beside(own, rest)
 
 
 @dataclass(frozen=True, eq=False)

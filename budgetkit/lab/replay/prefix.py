@@ -166,31 +166,20 @@ class PrefixLayout:
     section: str  # the pruned section: the history
     tally: Tally
     requests: Sequence[Turn]
-    # for each message: whether it can be pruned, the request where it enters the history, and the request where the
-    # recorded session itself removes it; the number of requests if that never happens
+    # for each request: the first message of its turn, and the number of messages up to it
+    starts: Ints
+    sents: Ints
+    # for each message: its tokens, whether it is in no request, whether it can be pruned, the request where it enters
+    # the history, and the request where the recorded session itself removes it; the number of requests if that never
+    # happens
+    tokens: Ints
+    unsent: Flags
     prunable: Flags
     entry: Ints
     leave: Ints
-
-    @cached_property
-    def starts(self) -> Ints:
-        """The index of the first message of each request's turn."""
-        return np.array([r.start for r in self.requests], "int64")
-
-    @cached_property
-    def sents(self) -> Ints:
-        """The number of messages in the conversation up to each request."""
-        return np.array([r.sent for r in self.requests], "int64")
-
-    @cached_property
-    def tokens(self) -> Ints:
-        """Tokens of each message."""
-        return np.array([item.tokens for item in self.tally.past], "int64")
-
-    @cached_property
-    def unsent(self) -> Flags:
-        """True for each message that is in no request."""
-        return _in(self.tally.past, UNSENT)
+    # before each message: the tokens that are never pruned, and those that are not pruned in their own turn
+    earlier: Ints
+    running: Ints
 
     @cached_property
     def schemas(self) -> int:
@@ -210,17 +199,6 @@ class PrefixLayout:
         """Return the tokens of unpruned opening messages and tool schemas."""
         opening = self.tokens[: self.tally.opening][~self.prunable[: self.tally.opening]]
         return int(opening.sum()) + self.schemas
-
-    @cached_property
-    def earlier(self) -> Ints:
-        """Tokens before each message, without messages that can be pruned."""
-        return _sums(np.where(self.prunable, 0, self.tokens))
-
-    @cached_property
-    def running(self) -> Ints:
-        """Tokens before each message, without messages prunable in their own turn."""
-        now = self.prunable & _enters_at_once(self.tally, self.section)
-        return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
     def edges(self) -> Ints:
@@ -249,6 +227,65 @@ class PrefixLayout:
         """A cache of the results of `_starting`, by section."""
         return {}
 
+    def boundaries(self, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
+        """Return the index of each request's first possibly changed message.
+
+        In addition to the changes in the layout, a message may change because the budget cuts its section.
+        """
+        limits = self.edges.copy()
+        for section, column in columns.items():
+            if section != self.section and column["cut"].any():
+                cut = column["cut"] > 0
+                differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
+                changed = (cut[1:] | cut[:-1]) & differs
+                if section not in self.firsts:
+                    self.firsts[section] = self._starting(section)
+                limits[1:][changed] = np.minimum(limits[1:], self.firsts[section])[changed]
+        return limits
+
+    def equal_prefix(self, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
+        """Return the longest prefix shared with the previous request, in tokens.
+
+        For each request, `limits` has the first message that may have changed under any policy, `equal_to` has the
+        position up to which the pruned history is unchanged, `pruned` has the tokens of the history before that
+        position, and `sent` has the size of the request.
+        """
+        starts = self.starts
+        running = self.running
+        passages = self.passages
+        # The history up to the slot, and before it the unpruned messages of earlier turns and of this turn.
+        earlier = self.earlier[np.minimum(equal_to, starts)]
+        of_this_turn = running[np.maximum(equal_to, starts)] - running[starts]
+        equal = pruned + earlier + of_this_turn
+
+        # Schemas follow the opening messages; passages lie between the earlier turns and this one.
+        equal += np.where(equal_to >= self.tally.opening, self.schemas, 0)
+        if passages.any():
+            same_passages = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
+            equal += np.where(same_passages & (equal_to >= starts), passages, 0)
+
+        # The prefix is at most as long as the shorter of the two requests.
+        before = np.concatenate((sent[:1], sent[:-1]))
+        common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
+        return common
+
+    def _starting(self, section: str) -> Ints:
+        """Return the index of a section's first message in each request.
+
+        The last request is left out. The index is -1 if an opening message or a tool schema belongs to the section.
+        """
+        tally = self.tally
+        in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
+        if section in in_head:
+            return np.full(len(self.requests) - 1, -1, dtype="int64")
+        sections = [item.section for item in tally.past]
+        first = sections.index(section) if section in sections else len(sections)
+        starts = self.starts[:-1]
+        now = _sums(_in(tally.present, section).astype("int64"))
+        # It may start in the turn itself, with a message that goes to another section later.
+        of_this_turn = now[self.sents[:-1]] > now[starts]
+        return np.where(of_this_turn, np.minimum(first, starts), first)
+
 
 def place(
     tally: Tally, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
@@ -276,9 +313,11 @@ def place(
         caller = callers.setdefault(item.group, slot) if item.group is not None else slot
         if caller < start and past[caller].section == section:
             present[slot] = replace(item, section=section)
-    tally = replace(tally, past=past, present=present)
-    prunable = _in(tally.past, section)
-    at_once = _enters_at_once(tally, section)
+    tokens = np.array([item.tokens for item in past], "int64")
+    prunable = _in(past, section)
+    at_once = np.array(
+        [enters_at_once(item.payload.role, item.section, section) for item in present], "bool"
+    )
 
     # A message enters with the request that sends it, or with the first one of a later turn.
     starts = np.array([r.start for r in requests], "int64")
@@ -294,58 +333,18 @@ def place(
     entry = np.where(prunable & (entry < leave), entry, never)
     return PrefixLayout(
         section=section,
-        tally=tally,
+        tally=replace(tally, past=past, present=present),
         requests=requests,
+        starts=starts,
+        sents=sents,
+        tokens=tokens,
+        unsent=_in(past, UNSENT),
         prunable=prunable,
         entry=entry,
         leave=np.where(entry < never, leave, never),
+        earlier=_sums(np.where(prunable, 0, tokens)),
+        running=_sums(np.where(prunable & at_once, 0, tokens)),
     )
-
-
-def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the index of each request's first possibly changed message.
-
-    In addition to the changes in the layout, a message may change because the budget cuts its section.
-    """
-    limits = placed.edges.copy()
-    for section, column in columns.items():
-        if section != placed.section and column["cut"].any():
-            cut = column["cut"] > 0
-            differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
-            changed = (cut[1:] | cut[:-1]) & differs
-            if section not in placed.firsts:
-                placed.firsts[section] = _starting(placed, section)
-            limits[1:][changed] = np.minimum(limits[1:], placed.firsts[section])[changed]
-    return limits
-
-
-def equal_prefix(
-    placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints
-) -> Ints:
-    """Return the longest prefix shared with the previous request, in tokens.
-
-    For each request, `limits` has the first message that may have changed under any policy, `equal_to` has the position
-    up to which the pruned history is unchanged, `pruned` has the tokens of the history before that position, and `sent`
-    has the size of the request.
-    """
-    starts = placed.starts
-    running = placed.running
-    passages = placed.passages
-    # The history up to the slot, and before it the unpruned messages of earlier turns and of this turn.
-    earlier = placed.earlier[np.minimum(equal_to, starts)]
-    of_this_turn = running[np.maximum(equal_to, starts)] - running[starts]
-    equal = pruned + earlier + of_this_turn
-
-    # Schemas follow the opening messages; passages lie between the earlier turns and this one.
-    equal += np.where(equal_to >= placed.tally.opening, placed.schemas, 0)
-    if passages.any():
-        same_passages = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
-        equal += np.where(same_passages & (equal_to >= starts), passages, 0)
-
-    # The prefix is at most as long as the shorter of the two requests.
-    before = np.concatenate((sent[:1], sent[:-1]))
-    common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
-    return common
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
@@ -362,34 +361,8 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
     return placed_items
 
 
-def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Return True for messages that can be pruned in their own turn."""
-    return np.array(
-        [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
-        "bool",
-    )
-
-
 def _in(items: Sequence[Item], section: str) -> Flags:
     return np.array([item.section == section for item in items], "bool")
-
-
-def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Return the index of a section's first message in each request.
-
-    The last request is left out. The index is -1 if an opening message or a tool schema belongs to the section.
-    """
-    tally = placed.tally
-    in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
-    if section in in_head:
-        return np.full(len(placed.requests) - 1, -1, dtype="int64")
-    sections = [item.section for item in tally.past]
-    first = sections.index(section) if section in sections else len(sections)
-    starts = placed.starts[:-1]
-    now = _sums(_in(tally.present, section).astype("int64"))
-    # It may start in the turn itself, with a message that goes to another section later.
-    of_this_turn = now[placed.sents[:-1]] > now[starts]
-    return np.where(of_this_turn, np.minimum(first, starts), first)
 
 
 def _sums(tokens: Ints) -> Ints:

@@ -131,22 +131,20 @@ class PromptCache:
         [[0, 1920], [2000, 180]]
         """
         # The longest cached prefix of the previous request.
-        if self.breakpoints is None:
+        marks = self.breakpoints
+        if marks is None:
             steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
             read_tokens = np.where(equal >= self.minimum, self.minimum + steps, 0)
-        elif "head" not in self.breakpoints:
-            read_tokens = np.zeros_like(head)
         else:
             before = np.concatenate(([0], sent))[: len(sent)]
-            read_tokens = np.where((equal >= head) & (before > 0), head, 0)
+            is_read = (equal >= head) & (before > 0) & ("head" in marks)
+            read_tokens = np.where(is_read, head, 0)
         if self.lifetime is not None and pauses is not None:
             read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
-        if "end" in (self.breakpoints or ()):
+        if marks and "end" in marks:
             read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
         cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype("int64")
-        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
-        if self.breakpoints == ():
-            kept_to = np.zeros_like(sent)
+        kept_to = sent if marks is None or "end" in marks else head * bool(marks)
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
         return cached, written.astype("int64")
 

@@ -42,13 +42,11 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay.outcome import Columns, Replay
 from budgetkit.lab.replay.prefix import (
     By,
     PrefixLayout,
     billed_outputs,
-    boundaries,
-    equal_prefix,
     new_blocks,
     pauses,
     place,
@@ -71,8 +69,6 @@ from budgetkit.pruning.policies import Chain
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn, unpaired
 from budgetkit.trace.tally import roles_key, unwritable
-
-Columns = dict[str, dict[str, Ints]]
 
 
 def replay(
@@ -176,7 +172,7 @@ def replay(
     columns, others, limits = limits_of(
         budget, demand.sections, section, lambda name: demand.uncut[name]
     )
-    first_changes = boundaries(placed, columns)
+    first_changes = placed.boundaries(columns)
 
     # 4. The policy prunes the history, request by request.
     contexts = map(
@@ -221,7 +217,7 @@ def replay(
 
     # 6. The prefix shared with the previous request, and its cached part.
     slots, tokens_before = np.array(retained.equal_to), np.array(retained.equal)
-    equal = equal_prefix(placed, first_changes, slots, tokens_before, sent)
+    equal = placed.equal_prefix(first_changes, slots, tokens_before, sent)
     # The priming starts the answer, so it is not part of the prefix of the next request.
     prefix = np.maximum(sent - placed.tally.priming, 0)
     head = np.minimum(placed.head(), prefix)

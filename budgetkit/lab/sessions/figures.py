@@ -16,13 +16,13 @@ from budgetkit.lab.figures.question import (
     across,
     dollars,
     hover,
-    layout,
     line,
     named_line,
     note,
     plain,
     points,
     short,
+    spec_of,
     table_rows,
 )
 from budgetkit.lab.replay.figures import LEGEND, LINES, request_axis
@@ -104,7 +104,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         # A session without pruning may be far larger than all others, so its lane has its own scale.
         top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
-        title = plain(str(part["label"].iloc[0]))
+        title = plain(part["label"].iloc[0])
         texts = [
             f"{title}, request {at:,}: {size:,} tokens"
             for at, size in part[["request", "sent"]].values
@@ -158,7 +158,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         if table[column].any():
             mark = {"symbol": symbol, "color": colour, "size": 9}
             traces.append(points([None], [None], name=name, marker=mark))
-    return {"data": traces, "layout": layout(height, x, y, annotations=notes, **below)}
+    return spec_of(traces, height, x, y, annotations=notes, **below)
 
 
 def _reads_table(session: Session) -> pd.DataFrame:
@@ -191,7 +191,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, **shown))
     x = request_axis(int(at.max()) - 1)  # lines end at the last request, areas after it
     y = {**TOKENS, "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(320, x, y, **LEGEND)}
+    return spec_of(traces, 320, x, y, **LEGEND)
 
 
 def _say_reads(table: pd.DataFrame) -> str:
@@ -244,7 +244,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     )
     y_axis = _steps("window, in tokens", map(short, windows))
     more = {"annotations": notes, "shapes": [style | edge for edge in edges], **LEGEND}
-    return {"data": traces, "layout": layout(90 + 62 * len(windows), x_axis, y_axis, **more)}
+    return spec_of(traces, 90 + 62 * len(windows), x_axis, y_axis, **more)
 
 
 def _steps(title: str, names: Iterable[str]) -> Spec:
@@ -292,7 +292,7 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     as_recorded = note("as recorded", right, billed, xanchor="right", yshift=9)
     more = {"shapes": [across(billed, ORANGE)], "annotations": [as_recorded]}
     joined = [line(places, middle.tolist(), line={"color": PALE})] if is_size else []
-    return {"data": [*joined, marks], "layout": layout(300, x, y, **more)}
+    return spec_of([*joined, marks], 300, x, y, **more)
 
 
 #: Draw each rule's prompts, actions and the presence of one message in a lane, cheapest first.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 
 from budgetkit.budget.errors import unknown_name
@@ -24,6 +24,22 @@ _EMOJI = (
 )
 _RUNS = " \n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
 _SYLLABLES = ("ba", "do", "ke", "li", "mu", "ra", "so", "ti", "ve", "zo", "an", "er", "in", "on")
+
+
+#: The names of the recipes, which are methods of `OddText`.
+RECIPES = (
+    "base64",
+    "hex",
+    "uuid",
+    "numbers",
+    "digits",
+    "emoji",
+    "whitespace",
+    "run",
+    "runs",
+    "minified",
+    "words",
+)
 
 
 def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
@@ -55,131 +71,116 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     """
     if recipe not in RECIPES:
         raise ValueError(unknown_name("recipe", recipe, RECIPES))
-    random = SizedRandom(f"{recipe} {seed}")
+    random = OddText(f"{recipe} {seed}")
     random.characters = characters
     text = ""
-    for part in RECIPES[recipe](random):
+    for part in getattr(random, recipe)():
         text += part
         if len(text) >= characters:
             break
     return text[:characters]
 
 
-class SizedRandom(Random):
-    """A random generator that knows the length of the text to generate."""
+Parts = Iterator[str]
+
+
+class OddText(Random):
+    """A random generator of the parts of an odd text of a given length."""
 
     characters = 0
 
+    def base64(self) -> Parts:
+        """Yield a text in base64, sometimes with stretches of zeros."""
+        data = self.randbytes(self.characters)
+        if self.random() < 0.3:  # with stretches of zeros, as in a binary file
+            data = b"".join(
+                data[i : i + 24] + bytes(self.choice((0, 0, 3, 9))) for i in range(0, len(data), 24)
+            )
+        yield self.choice((base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode))(
+            data
+        ).decode()
 
-def _base64(random: SizedRandom) -> Iterator[str]:
-    data = random.randbytes(random.characters)
-    if random.random() < 0.3:  # with stretches of zeros, as in a binary file
-        data = b"".join(
-            data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24)
+    def hex(self) -> Parts:
+        """Yield hexadecimal digits in groups."""
+        digits = self.randbytes(self.characters).hex()
+        width = self.choice((self.characters, 40, 64, 8, 2))
+        between = self.choice(("\n", " ", "  ", "\n"))
+        upper = self.random() < 0.25
+        lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
+        yield lines.upper() if upper else lines
+
+    def uuid(self) -> Parts:
+        """Yield random identifiers."""
+        between = self.choice(("\n", ", ", '", "', " ", "\t"))
+        while True:
+            yield str(uuid.UUID(bytes=self.randbytes(16))) + between
+
+    def numbers(self) -> Parts:
+        """Yield random numbers with the same number of decimals."""
+        between = self.choice((" ", ", ", "\n", "\t", ",", ";"))
+        digits = self.randint(1, 9)
+        decimals = self.randint(0, 6)
+        while True:
+            yield f"{self.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
+
+    def digits(self) -> Parts:
+        """Yield a run of random digits."""
+        yield "".join(self.choices("0123456789", k=self.characters))
+
+    def emoji(self) -> Parts:
+        """Yield emoji from a small set."""
+        few = self.choices(_EMOJI, k=self.choice((3, 20, 200)))
+        between = self.choice(("", "", " ", "\n"))
+        while True:
+            yield chr(self.choice(few)) + self.choice(("", "", "\ufe0f", "\u200d")) + between
+
+    def whitespace(self) -> Parts:
+        """Yield runs of white space."""
+        blanks = self.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0"))
+        longest = self.choice((2, 8, 40))
+        while True:
+            yield self.choice(blanks) * self.randint(1, longest)
+
+    def run(self) -> Parts:
+        """Yield one character, repeated."""
+        yield self.choice(_RUNS) * self.characters
+
+    def runs(self) -> Parts:
+        """Yield short runs of characters."""
+        while True:
+            yield self.choice(_RUNS) * self.choice(
+                (3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200)
+            )
+
+    def minified(self) -> Parts:
+        """Yield statements of minified JavaScript."""
+        names = [
+            "".join(self.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=self.choice((1, 1, 1, 2))))
+            for _ in range(60)
+        ]
+        words = ["".join(self.choices(_SYLLABLES, k=self.randint(2, 4))) for _ in range(40)]
+        forms = (
+            "{a}={b}.{w}({c}),",
+            "function {a}({b},{c}){{return {b}.{w}&&{c}}}",
+            "if(!{a})return;",
+            "{a}[{b}]={n};",
+            "var {a}={n},{b}=!0;",
+            "{a}.{w}=function({b}){{{c}({b},'{w}')}};",
+            "for(;{a}<{n};){b}+={c}[{a}++];",
         )
-    yield random.choice((base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode))(
-        data
-    ).decode()
+        while True:
+            a, b, c = self.choices(names, k=3)
+            yield self.choice(forms).format(
+                a=a, b=b, c=c, w=self.choice(words), n=self.randint(0, 300)
+            )
 
-
-def _hexadecimal(random: SizedRandom) -> Iterator[str]:
-    digits = random.randbytes(random.characters).hex()
-    width = random.choice((random.characters, 40, 64, 8, 2))
-    between = random.choice(("\n", " ", "  ", "\n"))
-    upper = random.random() < 0.25
-    lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
-    yield lines.upper() if upper else lines
-
-
-def _uuid(random: SizedRandom) -> Iterator[str]:
-    between = random.choice(("\n", ", ", '", "', " ", "\t"))
-    while True:
-        yield str(uuid.UUID(bytes=random.randbytes(16))) + between
-
-
-def _numbers(random: SizedRandom) -> Iterator[str]:
-    between = random.choice((" ", ", ", "\n", "\t", ",", ";"))
-    digits = random.randint(1, 9)
-    decimals = random.randint(0, 6)
-    while True:
-        yield f"{random.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
-
-
-def _digits(random: SizedRandom) -> Iterator[str]:
-    yield "".join(random.choices("0123456789", k=random.characters))
-
-
-def _emoji(random: SizedRandom) -> Iterator[str]:
-    few = random.choices(_EMOJI, k=random.choice((3, 20, 200)))
-    between = random.choice(("", "", " ", "\n"))
-    while True:
-        yield chr(random.choice(few)) + random.choice(("", "", "\ufe0f", "\u200d")) + between
-
-
-def _whitespace(random: SizedRandom) -> Iterator[str]:
-    blanks = random.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0"))
-    longest = random.choice((2, 8, 40))
-    while True:
-        yield random.choice(blanks) * random.randint(1, longest)
-
-
-def _run(random: SizedRandom) -> Iterator[str]:
-    yield random.choice(_RUNS) * random.characters
-
-
-def _runs(random: SizedRandom) -> Iterator[str]:
-    while True:
-        yield random.choice(_RUNS) * random.choice(
-            (3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200)
-        )
-
-
-def _minified(random: SizedRandom) -> Iterator[str]:
-    names = [
-        "".join(random.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=random.choice((1, 1, 1, 2))))
-        for _ in range(60)
-    ]
-    words = ["".join(random.choices(_SYLLABLES, k=random.randint(2, 4))) for _ in range(40)]
-    forms = (
-        "{a}={b}.{w}({c}),",
-        "function {a}({b},{c}){{return {b}.{w}&&{c}}}",
-        "if(!{a})return;",
-        "{a}[{b}]={n};",
-        "var {a}={n},{b}=!0;",
-        "{a}.{w}=function({b}){{{c}({b},'{w}')}};",
-        "for(;{a}<{n};){b}+={c}[{a}++];",
-    )
-    while True:
-        a, b, c = random.choices(names, k=3)
-        yield random.choice(forms).format(
-            a=a, b=b, c=c, w=random.choice(words), n=random.randint(0, 300)
-        )
-
-
-def _words(random: SizedRandom) -> Iterator[str]:
-    """Yield random words, like those in identifiers and unknown names."""
-    while True:
-        word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
-        yield random.choice((word, word.title(), word.upper(), word)) + random.choice(
-            (" ", " ", "_", "\n")
-        )
-
-
-Recipe = Callable[[SizedRandom], Iterator[str]]
-#: The recipes, by name.
-RECIPES: dict[str, Recipe] = {
-    "base64": _base64,
-    "hex": _hexadecimal,
-    "uuid": _uuid,
-    "numbers": _numbers,
-    "digits": _digits,
-    "emoji": _emoji,
-    "whitespace": _whitespace,
-    "run": _run,
-    "runs": _runs,
-    "minified": _minified,
-    "words": _words,
-}
+    def words(self) -> Parts:
+        """Yield random words, like those in identifiers and unknown names."""
+        while True:
+            word = "".join(self.choices("abcdefghijklmnopqrstuvwxyz", k=self.randint(2, 10)))
+            yield self.choice((word, word.title(), word.upper(), word)) + self.choice(
+                (" ", " ", "_", "\n")
+            )
 
 
 SOURCE = "budgetkit mini-corpus"
