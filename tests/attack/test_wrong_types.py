@@ -19,7 +19,7 @@ untyped: Any = bk  # for values of wrong types
 POOL = bk.Budget(100, (), [bk.Allocation("a", keep="best")], undeclared="pool")
 ITEMS = [bk.Item("a", 60), bk.Item("a", 60), bk.Item("b", 4)]
 
-PLAIN = (None, True, 3.5, -1, "x", "0.5", b"x", (), [], [1], {}, {"a": 1}, 3j)
+PLAIN: tuple[Any, ...] = (None, True, 3.5, -1, "x", "0.5", b"x", (), [], [1], {}, {"a": 1}, 3j)
 NUMPY = (np.bool_(True), np.float64(3), np.str_("a"), np.array([1]), np.array([]))
 PANDAS = (pd.Series([1]), pd.NA)
 NUMBERS = (

@@ -178,7 +178,7 @@ def test_the_three_ways_of_counting_stand_in_one_table() -> None:
 def test_the_last_section_that_is_given_pays_what_every_request_costs() -> None:
     budget = bk.presets.working_memory(8_000)
     for last in ({"history": HISTORY[:1]}, {"current": ""}):
-        given = {"system": "Be brief.", **last}
+        given: dict[str, Any] = {"system": "Be brief.", **last}
         for policy in (None, bk.policies.SlidingWindow(2)):
             built = bk.build(budget, COUNT, policy=policy, **given)
             assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)

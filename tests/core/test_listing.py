@@ -114,7 +114,7 @@ def test_the_last_message_pays_for_the_request() -> None:
 def test_what_cannot_be_one_message_is_refused(as_one: Any, sentence: str) -> None:
     talk = [{"role": "user", "content": "Hello"}]
     with pytest.raises((LookupError, ValueError), match=sentence):
-        given = {"conversation": talk, "retrieval": PASSAGES, "user": "Hi"}
+        given: dict[str, Any] = {"conversation": talk, "retrieval": PASSAGES, "user": "Hi"}
         bk.build(bk.presets.rag(4_000), COUNT, as_one=as_one, **given)
 
 

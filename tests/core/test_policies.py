@@ -102,9 +102,9 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
         (lambda: SlidingWindow(0), "Invalid turns of the sliding window: 0. Use 1 or more."),
         (lambda: Step(0), "Invalid step: 0. Use 1 or more."),
         (
-            lambda: OldestFirst(unit="word"),
-            "Invalid unit of the policy: 'word'. Choose one of: 'me",
-        ),  # type: ignore[arg-type]
+            lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
+            "Invalid unit of the policy: 'word'. Choose one of: 'message', 'turn",
+        ),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:

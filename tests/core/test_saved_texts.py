@@ -65,7 +65,7 @@ def copies(plan: bk.Plan) -> list[object]:
 
 def holding(payload: object, group: object = None) -> bk.Plan:
     """Plan one item with a payload."""
-    item = bk.Item("a", 3, payload=payload, group=group)  # type: ignore[arg-type]
+    item = bk.Item("a", 3, payload=payload, group=group)
     return bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [item])
 
 

@@ -63,7 +63,7 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
         "the last asks, with the priming"
     )
     assert len(bk.replay([ASKED, ASKED], presets.working_memory(), "octopus").over) == 2
-    assert trace.messages[2].tool_calls[0].arguments == CALL["function"]["arguments"]  # type: ignore[index]
+    assert trace.messages[2].tool_calls[0].arguments == CALL["function"]["arguments"]
     assert trace.messages[3].tool_call_id == "1"
 
 

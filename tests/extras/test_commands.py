@@ -67,7 +67,7 @@ def test_the_help_names_the_default_model() -> None:
 
 
 def test_the_shell_completes_the_names_of_commands() -> None:
-    typed = {"COMP_WORDS": "budgetkit co", "COMP_CWORD": "1"}
+    typed: dict[str, Any] = {"COMP_WORDS": "budgetkit co", "COMP_CWORD": "1"}
     said = budgetkit(_BUDGETKIT_COMPLETE="bash_complete", **typed).stdout.decode()
     assert said.splitlines() == ["plain,count", "plain,compare"]
 

@@ -151,7 +151,7 @@ def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
 def test_a_target_says_what_is_wanted_and_reached_with_the_constant_of_other_projects() -> None:
     """Both projects' tools cost 5 more than was counted: each is counted exactly by the other's constant."""
     numbers = (100, 90, 120, 105, None)
-    about = {"rules": "claude-4.5", "choice": "auto"}
+    about: dict[str, Any] = {"rules": "claude-4.5", "choice": "auto"}
     calls = [Call("claude, anthropic", "tools", name, *numbers, **about) for name in ("a", "b")]
     calls.append(replace(calls[0], rules="claude-4", project="alone"))
     rows = {row["what"]: row for row in provider_usage.targets(calls).to_dict("records")}
