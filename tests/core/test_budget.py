@@ -91,26 +91,35 @@ FLOOR = [bk.Allocation("a", floor=1)]
     [
         (lambda: bk.Budget(-1), ValueError, "Invalid window: -1. Use 0 or more."),
         (lambda: bk.Budget(True), TypeError, "Invalid window: True"),
-        (lambda: bk.Budget(1.5), TypeError, "Invalid window: 1.5. Expected a whole number of"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(1.5), TypeError,
+         "Invalid window: 1.5. Expected a whole number of tokens"),  # type: ignore[arg-type]
         (lambda: bk.Reserve("output", -5), ValueError, "Invalid reserve 'output': -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]
         (lambda: bk.Allocation(""), ValueError, "Expected a non-empty string"),
-        (lambda: bk.Allocation("a", fill="most"), ValueError, "Choose one of: 'prefix', 'skip',"),  # type: ignore[arg-type]
-        (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError, "is required and has overflow='drop'"),
+        (lambda: bk.Allocation("a", fill="most"), ValueError,
+         "Choose one of: 'prefix', 'skip',"),  # type: ignore[arg-type]
+        (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError,
+         "is required and has overflow='drop'. Use"),
         (lambda: bk.Allocation("a", weight=-1), ValueError, "Invalid weight of 'a': -1"),
-        (lambda: bk.Budget(9, order="best"), ValueError, "Choose one of: 'importance', 'caps"),  # type: ignore[arg-type]
-        (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError, "section name: 'a'. Use each name once"),
-        (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError, "Duplicate reserve or section name: 'wind"),
+        (lambda: bk.Budget(9, order="best"), ValueError,
+         "Choose one of: 'importance', 'caps first', 'pool tog"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError,
+         "Duplicate reserve or section name: 'a'. Use each name once"),
+        (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError,
+         "Duplicate reserve or section name: 'window'."),
         (lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]), ValueError, "Duplicate reserve or section"),
         (lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]), ValueError, "Unknown section for reserve 'r': 'b'."),
         (lambda: bk.Budget(9, remainder="b"), ValueError, "Unknown remainder 'b'."),
-        (lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]), ValueError, "of 'a' (4) is above its cap (3)"),
+        (lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]), ValueError,
+         "floor of 'a' (4) is above its cap (3)"),
         (lambda: BUDGET.assign(system={"flor": 1}), LookupError, f"{OF_SYSTEM}: 'flor'. Did you mean 'floor'?"),
         (lambda: BUDGET.assign(system={3: 1}), LookupError, "Unknown field of"),  # type: ignore[dict-item]
         (lambda: BUDGET.assign(output={"cap": 1}), LookupError, f"{OF_OUTPUT}: 'cap'."),
-        (lambda: BUDGET.assign(histroy=1), LookupError, "section 'histroy'. Did you mean 'history'? Choose one of"),
+        (lambda: BUDGET.assign(histroy=1), LookupError,
+         "Unknown reserve or section 'histroy'. Did you mean 'history'? Choose one of: 'window'"),
         (lambda: BUDGET.cap("memory"), LookupError, "Unknown section 'memory'"),
-        (lambda: bk.Budget(9, (), FLOOR, order="pool by item"), ValueError, "or choose another order, such as 'pool"),
+        (lambda: bk.Budget(9, (), FLOOR, order="pool by item"), ValueError,
+         "Remove it, or choose another order, such as 'pool together'"),
     ],
 )  # fmt: skip
 def test_errors(make: object, error: type[Exception], sentence: str) -> None:

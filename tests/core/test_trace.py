@@ -280,7 +280,9 @@ def test_counts_are_one_number_a_message_and_cannot_be_written_to() -> None:
 
 
 def test_a_trace_needs_a_message() -> None:
-    with pytest.raises(ValueError, match=r"No messages in trace 'toy'. Pass at least one with"):
+    with pytest.raises(
+        ValueError, match=r"No messages in trace 'toy'. Pass at least one with a role."
+    ):
         Trace("toy", ())
 
 
@@ -401,7 +403,7 @@ BAD_TEXTS = {
     '{"role": "user",}\n{"role": "user"}\n': f"line 1: broken JSON: (Expecting .* 17|Illegal .* 16). {LEAVE}",
     '{\n  "messages": [\n    {"role": "user", "content": }\n  ]\n}': f"line 3: broken JSON: Expec.* 33. {LEAVE}",
     '{"messages": []}': "line 1: Invalid messages: an empty list. .* or more messages, each with a role.",
-    '{"messages": "Hello"}': "line 1: Invalid messages: a value of type str. .* or more messages, each with",
+    '{"messages": "Hello"}': "line 1: Invalid messages: a value of type str. .* or more messages, each with a role.",
     '{"messages": [{"role": "user"}, {"content": "Hi", "name": "bob"}]}': (
         f"line 1, message 2: {WHO}it has 'content', 'name'. {ONE_OF}"
     ),
@@ -410,9 +412,15 @@ BAD_TEXTS = {
     '[{"role": "user"}, "Hello"]': f"line 1, message 2: {WHO}it is of type str. Choose",
     '[{"role": 3}]': "message 1: Invalid role of a message: a value of type int. Expected one of system",
     '[{"role": ""}]': "message 1: Invalid role of a message: ''. Expected one of system",
-    '[{"role": "user\\ud800"}]': "message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair.",
-    '{"role": "user"}\n{"role": "user", "role": "tool"}': "2: not readable as JSON: .* object. Correct it or leave",
-    '[{"role": "user", "content": [5]}]': "Invalid part of a user message: a value of type int. Expected a string, or",
+    '[{"role": "user\\ud800"}]': (
+        "message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair. Remove"
+    ),
+    '{"role": "user"}\n{"role": "user", "role": "tool"}': (
+        "2: not readable as JSON: .* object. Correct it or leave it out."
+    ),
+    '[{"role": "user", "content": [5]}]': (
+        "Invalid part of a user message: a value of type int. Expected a string, or an object with a type"
+    ),
     '[{"role": "user", "content": 7}]': "message 1: Invalid content of a user message: .* Expected a string, a list",
     '[{"role": "assistant", "tool_calls": ["look"]}]': "Invalid tool_calls of an .* list. Expected a list of objects",
     '[{"role": "tool", "content": "x"}]': "message 1: tool result without a call id. Put the",
@@ -422,7 +430,9 @@ BAD_TEXTS = {
     '{"prompt": "Hello"}': "line 1: no conversation in the fields 'prompt'. Pass an object with 'messages'",
     "42\n": "line 1: no conversation in a value of type int. Pass",
     '{"messages": [{"role": "user"}], "tools": "look"}': "line 1: Invalid tools: .* Expected a list of schemas",
-    '[{"role": "user", "contexts": [{"id": 3}]}]': "message 1: Context passage without text: it has 'id'. Put its text",
+    '[{"role": "user", "contexts": [{"id": 3}]}]': (
+        "message 1: Context passage without text: it has 'id'. Put its text under 'text'"
+    ),
     '{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}': (
         "line 1: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to 0."
     ),
@@ -462,7 +472,7 @@ def test_a_bad_file_is_told_by_its_problem_and_a_fix(
 
 
 def test_an_unknown_name_lists_the_traces_that_are_shipped() -> None:
-    refusal = "Unknown trace 'suport-chat'. Did you mean .* or pass the"
+    refusal = "Unknown trace 'suport-chat'. Did you mean .* or pass the path of a file."
     with pytest.raises(ValueError, match=refusal):
         load_trace("suport-chat")
 

@@ -129,7 +129,8 @@ def test_a_providers_count_is_a_row(capsys: Captured, monkeypatch: pytest.Monkey
     ("more", "sentence"),
     [
         (["--ask", "openai"], "Missing --model for --ask openai"),
-        (["--ask", "opnai", "-m", "gpt-4o"], "Unknown provider 'opnai'. Did you mean 'openai'? Choose one of"),
+        (["--ask", "opnai", "-m", "gpt-4o"],
+         "Unknown provider 'opnai'. Did you mean 'openai'? Choose one of: 'openai', 'anthropic', 'gemini'"),
         (["--ask", "openai", "-m", "gpt-4o", "--as", "request"], "they count texts only"),
     ],
 )  # fmt: skip
@@ -243,7 +244,9 @@ def test_a_policy_goes_by_its_plain_name(capsys: Captured) -> None:
 def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
     assert run(arguments) == 0
-    told = "1 of 1 conversation loses something, and no limit is set. Set one, such as --most-cut"
+    told = (
+        "1 of 1 conversation loses something, and no limit is set. Set one, such as --most-cut 0.1"
+    )
     assert told in capsys.readouterr().err
     assert run([*arguments, "--most-cut", "0.1"]) == 1
     assert "nothing was asked" not in capsys.readouterr().err
