@@ -5,8 +5,6 @@ with a few lines changed, where a format is no JSON.
 `BUDGETKIT_EFFORT=40` tries forty times as many (see conftest).
 """
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 from pathlib import Path
@@ -58,9 +56,7 @@ def use(trace: bk.Trace) -> None:
 @settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
-def test_a_conversation_that_loads_can_be_used_to_the_end(
-    sample: Path, data: st.DataObject
-) -> None:
+def test_a_conversation_that_loads_is_used_to_the_end(sample: Path, data: st.DataObject) -> None:
     text = mutated(data.draw, values(sample))
     try:
         traces: list[Any] = bk.load_traces(stream(text, sample.name))
@@ -74,9 +70,7 @@ def test_a_conversation_that_loads_can_be_used_to_the_end(
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
-def test_a_text_or_a_table_that_loads_can_be_used_to_the_end(
-    sample: Path, data: st.DataObject
-) -> None:
+def test_a_text_or_table_that_loads_is_used_to_the_end(sample: Path, data: st.DataObject) -> None:
     """These formats have no tree to change a place of: lines leave, stand twice, are cut, or hold something else."""
     lines = sample.read_bytes().decode("utf-8", "replace").splitlines(keepends=True)
     for _ in range(data.draw(st.integers(1, 3))):

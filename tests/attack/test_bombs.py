@@ -186,27 +186,21 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "many.zip": lambda: zipped(**{f"chat{number}_jsonl": LINE * 10_000 for number in range(100)}),
     "gz-in.zip": lambda: zipped(chat_jsonl_gz=gzip.compress(LINE * 1_000_000)),
     "members.zip": lambda: zipped(**{f"chat{number}_jsonl": b"" for number in range(20_000)}),
-    "far-cell.xlsx": lambda: spreadsheet(
-        sheet=b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
-    ),
+    "far-cell.xlsx": lambda: spreadsheet(sheet=b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
     "rows.xlsx": lambda: spreadsheet(sheet=b"<row><c><v>0</v></c></row>" * 2_000_000),
     "styles.xlsx": lambda: spreadsheet(styles=b"<xf/>" * 3_000_000),
     "repeated.parquet": lambda: table(
         "parquet", role=repeated("user", 900_000), content=repeated("x" * 9_999, 900_000)
     ),
-    "many-rows.parquet": lambda: table(
-        "parquet", role=repeated("user", MANY), content=repeated("x", MANY)
-    ),
+    "many-rows.parquet": lambda: table("parquet", role=repeated("user", MANY), content=repeated("x", MANY)),
     "long-list.parquet": lambda: table("parquet", messages=one_long_list(20_000_000)),
     "long-text.parquet": lambda: table("parquet", content=["x" * 100_000_000]),
     "json-cell.parquet": lambda: table("parquet", messages=["[" + "[]," * 20_000_000 + "[]]"]),
     "lying-footer.parquet": lambda: lying(["x" * 100_000_000] * 5),
     "packed.arrow": lambda: table("zstd", content=["x" * 100_000_000]),
     "nulls.arrow": lambda: table("plain", role=nulls(50_000_000), content=nulls(50_000_000)),
-    "repeated.arrow": lambda: table(
-        "zstd", role=repeated("user", MANY), content=repeated("x" * 9_999, MANY)
-    ),
-}
+    "repeated.arrow": lambda: table("zstd", role=repeated("user", MANY), content=repeated("x" * 9_999, MANY)),
+}  # fmt: skip
 #: What is refused for what it is, with a part of the sentence.
 OTHERS: dict[str, tuple[Callable[[], bytes], str]] = {
     "runs.arrow": (

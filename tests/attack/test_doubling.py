@@ -4,8 +4,6 @@ What is linear takes four times as long for four times the file, what is quadrat
 between.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import time
@@ -18,6 +16,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.lab.replay.prefix import requests_of
+from tests.messages import assistant, user
 
 SAMPLES = Path(__file__).parents[1] / "formats"
 TIMES, MOST = 4, 9.0
@@ -58,21 +57,13 @@ def after(start: str, line: str) -> Callable[[int], str]:
 
 #: Shapes that a sample does not have: one long message, many sessions, lines without a word.
 SHAPES: dict[str, Callable[[int], str]] = {
-    "aider, one long answer": after(
-        "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\n", "A line of it.\n"
-    ),
-    "aider, blank lines": after(
-        "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\nSo.\n", "\n"
-    ),
-    "aider, many sessions": after(
-        "", "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\nSo.\n\n"
-    ),
-    "cursor, rules and blank lines": after(
-        "# T\n_Exported on 1 from Cursor_\n\n**User**\n\nHi\n---", "\n"
-    ),
+    "aider, one long answer": after("# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\n", "A line of it.\n"),
+    "aider, blank lines": after("# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\nSo.\n", "\n"),
+    "aider, many sessions": after("", "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\nSo.\n\n"),
+    "cursor, rules and blank lines": after("# T\n_Exported on 1 from Cursor_\n\n**User**\n\nHi\n---", "\n"),
     "speakers, blank lines": after("User: Why?\nAssistant: So.\n", "\n"),
     "headings, blanks": after("## User\n\nWhy?\n\n## Assistant\n\nSo.\n", " \n"),
-}
+}  # fmt: skip
 
 
 def seconds(text: str, name: str) -> float:
@@ -121,14 +112,7 @@ def test_blocks_of_one_answer_are_read_once() -> None:
 
     def make(size: int) -> str:
         content = [*blocks, answer] * (size // 150)
-        return json.dumps(
-            {
-                "messages": [
-                    {"role": "user", "content": "Hi"},
-                    {"role": "assistant", "content": content},
-                ]
-            }
-        )
+        return json.dumps({"messages": [user("Hi"), assistant(content)]})
 
     assert grows_evenly(make, "answer.json", SHAPE_SIZE)
 
@@ -144,7 +128,7 @@ def test_an_answer_over_many_records_is_not_quadratic() -> None:
     """Each record copied all blocks before it: 8,000 records took 7.6 seconds."""
     record = {"sessionId": "s", "cwd": "/", "uuid": "u", "requestId": "r", "version": "2.0.0"}
     message = {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "So."}]}
-    first = {**record, "type": "user", "message": {"role": "user", "content": "Why?"}}
+    first = {**record, "type": "user", "message": user("Why?")}
     line = json.dumps({**record, "type": "assistant", "message": message}) + "\n"
 
     def make(size: int) -> str:
@@ -157,10 +141,7 @@ def test_requests_of_one_turn_are_not_quadratic() -> None:
     """Each asked all messages of its turn for passages: 54,000 requests took minutes."""
 
     def seconds_for(requests: int) -> float:
-        said = [
-            {"role": "user", "content": "Go."},
-            *[{"role": "assistant", "content": "So."}] * requests,
-        ]
+        said = [user("Go."), *[assistant("So.")] * requests]
         trace = bk.Trace("agent", tuple(map(bk.Message, said)))
         tally = trace.tally(len, bk.trace.DEFAULT_ROLES, trace.framing)
         turns = requests_of(trace, "request")

@@ -9,6 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
+from tests.messages import user
 
 HALF = "\ud83d name"
 SECONDS = 3
@@ -40,7 +41,7 @@ def test_a_name_stays_on_its_line(
 ) -> None:
     """On 0.3.0 a name with a line feed could write a line of its own, and a report's path command the terminal."""
     path = tmp_path / "chat.json"
-    said = [{"role": "user", "content": "Hello"}, {"role": name, "content": "Hello"}]
+    said = [user("Hello"), {"role": name, "content": "Hello"}]
     path.write_text(json.dumps({"id": name, "model": name, "messages": said}))
     servers = tmp_path / "servers.json"
     servers.write_text(json.dumps({"mcpServers": {name: {"command": "run"}}}))
@@ -72,9 +73,9 @@ def test_half_characters_in_names_become_whole(tmp_path: Path) -> None:
     ]
     result = {"type": "tool_result", "tool_use_id": HALF, "content": HALF}
     rows: list[dict[str, Any]] = [
-        {"type": "user", "message": {"role": "user", "content": HALF}},
+        {"type": "user", "message": user(HALF)},
         {"type": "assistant", "message": {"role": "assistant", "model": HALF, **replies[0]}},
-        {"type": "user", "message": {"role": "user", "content": [result]}},
+        {"type": "user", "message": user([result])},
         {"type": "assistant", "message": {"role": "assistant", "model": HALF, **replies[1]}},
     ]
     for number, row in enumerate(rows):
@@ -92,7 +93,7 @@ def test_half_characters_in_names_become_whole(tmp_path: Path) -> None:
         assert run(["sessions", str(path), *options]) == 0
 
     tool = {"type": "function", "function": {"name": HALF, "parameters": {"type": "object"}}}
-    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}], "tools": [tool]}
+    body = {"model": "gpt-4o", "messages": [user("Hello")], "tools": [tool]}
     counted = bk.count_request(body)
     assert counted.frame()["tokens"].sum() == counted.tokens
     assert counted._repr_html_()
@@ -118,9 +119,7 @@ def test_a_price_is_a_number_from_0_on(price: Any) -> None:
 )
 def test_the_name_of_a_model_may_be_long(name: str) -> None:
     """On 0.3.0 the prices of the first took 40 seconds, and to redact the second as long."""
-    trace = bk.Trace(
-        "toy", (bk.Message({"role": "user", "content": "Hello"}),), meta={"model": name}
-    )
+    trace = bk.Trace("toy", (bk.Message(user("Hello")),), meta={"model": name})
     begin = time.perf_counter()
     assert bk.cost.prices(name).input is None
     assert bk.redaction.redact(trace, bk.counter("chars/4")).model is None
@@ -146,8 +145,7 @@ def test_a_deep_configuration_is_an_error_in_words(
 def test_an_explorer_writes_no_escape_sequences(tmp_path: Path) -> None:
     file = tmp_path / "talk.json"
     file.write_text(
-        json.dumps({"id": "a\x1b[31mb\u202ec", "messages": [{"role": "user", "content": "Why?"}]}),
-        encoding="utf-8",
+        json.dumps({"id": "a\x1b[31mb\u202ec", "messages": [user("Why?")]}), encoding="utf-8"
     )
     shown = repr(bk.ConversationExplorer(bk.load_trace(file)))
     assert "\x1b" not in shown

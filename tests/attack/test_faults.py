@@ -3,8 +3,6 @@
 Faults of workers are in ``test_streaming``, of the file of a provider's counts in ``test_endpoints``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os
@@ -73,9 +71,7 @@ def after_a_fork(work: Callable[[], object]) -> int:
 @posix
 @forks
 @pytest.mark.parametrize("name", SAVES)
-def test_a_process_that_dies_while_it_saves_leaves_the_old_file_whole(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_process_that_dies_saving_leaves_the_old_file(name: str, tmp_path: Path) -> None:
     """It dies at the ninth byte; 0.1.0 wrote baselines over the old ones, which then were nine bytes long."""
     path = tmp_path / name
     SAVES[name](path)
@@ -93,9 +89,7 @@ def test_a_process_that_dies_while_it_saves_leaves_the_old_file_whole(
 @posix
 @forks
 @pytest.mark.parametrize("name", SAVES)
-def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_beside_it(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_full_disk_leaves_the_old_file_alone(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     SAVES[name](path)
     saved = path.read_bytes()
@@ -107,9 +101,7 @@ def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_beside_it(
 
 
 @posix
-def test_a_link_to_itself_is_not_written_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_to_itself_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "baseline.json"
     path.symlink_to(path)
     assert SAVES["baseline.json"](path) == 2
@@ -176,9 +168,8 @@ def test_a_full_disk_changes_no_count_of_the_fast_extra() -> None:
         speed._is_usable = (
             True  # a forked child loads nothing; this one stands for a process of its own
         )
-        with pytest.warns(
-            RuntimeWarning, match="raised OSError: .* File too large.*Using tiktoken instead"
-        ):
+        warning = "raised OSError: .* File too large.*Using tiktoken instead"
+        with pytest.warns(RuntimeWarning, match=warning):
             assert speed.accelerated("cl100k_base") is None
         assert counter("cl100k_base").many(texts) == expected
 
@@ -216,9 +207,7 @@ def test_the_time_of_day_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: float(next(now)))
     for tokens in (900, 1_000, 1_100):
         explorer._receive(
-            explorer.view,
-            {"kind": "size", "line": "retrieval", "size": tokens, "gesture": "a"},
-            [],
+            explorer.view, {"kind": "size", "line": "retrieval", "size": tokens, "gesture": "a"}, []
         )
     explorer._receive(explorer.view, {"kind": "undo"}, [])
     memory("o200k_base").forget()

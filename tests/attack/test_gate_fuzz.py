@@ -3,8 +3,6 @@
 What is right opens it, which the first test holds; every mutant of it must end with an error or a refusal in words.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -22,15 +20,11 @@ from budgetkit.extras.shell.program import run
 from budgetkit.extras.shell.pytest_plugin import check_files as checked
 from budgetkit.models import resolve
 from tests.conftest import examples
+from tests.messages import assistant, calling, system, user
 
 WRONG = (ValueError, TypeError, LookupError, OSError)
-ROLES = {
-    "system": "system",
-    "tools": "tools",
-    "user": "history",
-    "assistant": "history",
-    "current": "history",
-}
+ROLES = {"system": "system", "tools": "tools"}
+ROLES |= dict.fromkeys(("user", "assistant", "current"), "history")
 BUDGET = bk.Budget(
     4_000,
     [bk.Reserve("output", 500, serves="output"), bk.Reserve("safety", bk.Share(0.05))],
@@ -43,10 +37,7 @@ BUDGET = bk.Budget(
     roles=ROLES,
     name="mine",
 )
-TALK: dict[str, Any] = {
-    "id": "one",
-    "messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}],
-}
+TALK: dict[str, Any] = {"id": "one", "messages": [user("Why?"), assistant("So.")]}
 TOOLS = [
     {
         "name": "ping",
@@ -126,13 +117,11 @@ def misspelt(draw: st.DrawFn, word: str) -> str:
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """List the places in plain data: of every key, and of every entry."""
-    entries = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    entries: Any = ()
+    if isinstance(value, dict):
+        entries = value.items()
+    elif isinstance(value, list):
+        entries = enumerate(value)
     for key, entry in entries:
         yield (*path, key)
         yield from spots(entry, (*path, key))
@@ -191,24 +180,18 @@ def mutants(draw: st.DrawFn) -> Mutant:
     """Change one thing in what is right."""
     files, options = right()
     conversation = "chats.jsonl"
-    how = draw(
-        st.sampled_from(
-            ["budget", "yaml", "option", "name", "value", "file", "gone", "twice", "cut off"]
-        )
-    )
+    kinds = ["budget", "yaml", "option", "name", "value", "file", "gone", "twice", "cut off"]
+    how = draw(st.sampled_from(kinds))
     if how == "budget":
         files["mine.json"] = draw(budgets().filter(lambda text: not is_another_budget(text)))
     elif how == "yaml":
-        text = draw(
-            budgets().filter(lambda text: not is_another_budget(text) and "NaN" not in text)
-        )
+        mistakes = budgets().filter(lambda text: not is_another_budget(text) and "NaN" not in text)
+        text = draw(mistakes)
         files["mine.json"] = yaml.safe_dump(json.loads(text))
     elif how == "option":
         option = draw(st.sampled_from(sorted(options)))
-        options = {
-            draw(misspelt(name)) if name == option else name: value
-            for name, value in options.items()
-        }
+        wrong = draw(misspelt(option))
+        options = {wrong if name == option else name: value for name, value in options.items()}
     elif how == "name":
         option = draw(
             st.sampled_from(
@@ -253,40 +236,21 @@ def test_a_mistake_never_opens_the_gate(mutant: Mutant, folder: Path) -> None:
 
 
 LONG = "Say where you are not sure, and why. "
-SCHEMA = {
-    "type": "object",
-    "properties": {"host": {"type": "string", "description": LONG * 2}},
-    "required": ["host"],
-}
+HOST = {"type": "string", "description": LONG * 2}
+SCHEMA = {"type": "object", "properties": {"host": HOST}, "required": ["host"]}
+
+
+def about(field: str, number: int) -> dict[str, Any]:
+    """Describe one of several tools, with its schema under a field."""
+    return {"name": f"tool_{number}", "description": LONG, field: SCHEMA}
+
+
 #: What is right and too much for the budget, each alone, so that the gate is closed whichever form it has.
 TOO_MUCH: dict[str, Any] = {
-    "mcp": {
-        "result": {
-            "tools": [
-                {"name": f"tool_{n}", "description": LONG, "inputSchema": SCHEMA} for n in range(9)
-            ]
-        }
-    },
-    "chat": [
-        {
-            "type": "function",
-            "function": {"name": f"tool_{n}", "description": LONG, "parameters": SCHEMA},
-        }
-        for n in range(9)
-    ],
-    "gemini": [
-        {
-            "functionDeclarations": [
-                {"name": f"tool_{n}", "description": LONG, "parameters": SCHEMA} for n in range(9)
-            ]
-        }
-    ],
-    "talk": {
-        "messages": [
-            {"role": "system", "content": LONG * 40},
-            {"role": "user", "content": "Why?"},
-        ]
-    },
+    "mcp": {"result": {"tools": [about("inputSchema", n) for n in range(9)]}},
+    "chat": [{"type": "function", "function": about("parameters", n)} for n in range(9)],
+    "gemini": [{"functionDeclarations": [about("parameters", n) for n in range(9)]}],
+    "talk": {"messages": [system(LONG * 40), user("Why?")]},
 }
 #: Keys that name nothing that counts, and those under which a key is a name of the author's own.
 NAMES = {"name", "required", "id", "host"}
@@ -336,9 +300,7 @@ def too_much(kind: str, data: Any) -> Mutant:
 @pytest.mark.parametrize("kind", TOO_MUCH)
 @settings(max_examples=examples(60))
 @given(data=st.data())
-def test_one_change_never_opens_a_gate_that_was_closed(
-    kind: str, data: st.DataObject, folder: Path
-) -> None:
+def test_one_change_never_opens_a_closed_gate(kind: str, data: st.DataObject, folder: Path) -> None:
     """In 0.3.0 a misspelt description, tools by name and an empty list opened it."""
     files, words = too_much(kind, data.draw(changed(kind)))
     assert ends(files, words, folder) in (1, 2)
@@ -357,20 +319,9 @@ CALLS: dict[str, Any] = {
     "thinking": 0,
 }
 TYPES: list[Any] = [
-    -1,
-    2.5,
-    True,
-    "q",
-    b"q",
-    float("nan"),
-    10**400,
-    object(),
-    [3],
-    {"q": 3},
-    {3},
-    ["q"],
+    -1, 2.5, True, "q", b"q", float("nan"), 10**400, object(), [3], {"q": 3}, {3}, ["q"],
     {"q": "q"},
-]
+]  # fmt: skip
 
 
 def test_the_right_call_opens_the_gate_and_the_fixture() -> None:
@@ -416,11 +367,10 @@ def test_no_misspelt_keyword_or_name_opens_the_gate(data: st.DataObject) -> None
     ids=lambda part: part["type"],
 )
 def test_a_part_that_is_not_counted_never_opens_the_gate(part: dict[str, Any]) -> None:
-    body = {"messages": [{"role": "user", "content": [part]}]}
+    body = {"messages": [user([part])]}
     assert part["type"] in bk.count_request({"model": "gpt-4o", **body}).uncounted
-    found = check(
-        BUDGET, traces=[bk.Trace("one", tuple(map(bk.Message, body["messages"])))], model="gpt-4o"
-    )
+    trace = bk.Trace("one", tuple(map(bk.Message, body["messages"])))
+    found = check(BUDGET, traces=[trace], model="gpt-4o")
     assert f"{part['type']} cannot be counted" in str(found)
     assert not found.passed
 
@@ -488,6 +438,6 @@ def test_what_is_not_read_closes_the_gate(file: str, text: str, folder: Path) ->
 
 def test_a_misspelt_key_of_a_call_is_refused() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "argumnts": "word " * 500}}
-    said = {"messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
+    said = {"messages": [calling(call)]}
     with pytest.raises(ValueError, match="Unknown key 'argumnts' of a tool call"):
         check(BUDGET, traces=[bk.Trace("one", tuple(map(bk.Message, said["messages"])))])

@@ -1,7 +1,5 @@
 """Hostile input ends in a count, a cut or an error in words; never in a crash, a hang or a full memory."""
 
-from __future__ import annotations
-
 import io
 import json
 import time
@@ -33,6 +31,7 @@ from tests.hostile import (
     long_text,
     one_line,
 )
+from tests.messages import assistant, tool_call, tool_result, user
 
 COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "bytes/4", "utf16/4", "estimate:o200k_base")
 GIGABYTE = 1_000_000_000
@@ -49,9 +48,7 @@ def paired(text: str) -> str:
 @pytest.mark.parametrize("name", COUNTERS)
 @settings(max_examples=examples(150))
 @given(texts=st.lists(hostile_text | any_text, max_size=5))
-def test_every_counter_counts_every_string_alone_and_in_a_batch(
-    name: str, texts: list[str]
-) -> None:
+def test_every_counter_counts_every_string_alone_and_in_many(name: str, texts: list[str]) -> None:
     count = counter(name)
     alone = [count(text) for text in texts]
     assert count.many(texts) == alone
@@ -78,10 +75,7 @@ def test_no_count_depends_on_what_was_counted_before() -> None:
 @settings(max_examples=examples(200))
 @given(st.lists(hostile_text | any_text, min_size=1, max_size=4), hostile_text)
 def test_messages_of_any_text_load_count_and_come_back(texts: list[str], name: str) -> None:
-    said = [
-        {"role": ("user", "assistant")[i % 2], "content": text, "name": name}
-        for i, text in enumerate(texts)
-    ]
+    said = [(user, assistant)[i % 2](text, name=name) for i, text in enumerate(texts)]
     trace = bk.load_trace(io.BytesIO(json.dumps({"messages": said}).encode()))
     assert [message.text for message in trace.messages] == [paired(text) for text in texts]
     assert int(trace.demand(counter("o200k_base")).to_numpy().sum()) >= 0
@@ -133,9 +127,8 @@ def test_any_bytes_are_a_conversation_or_a_refusal(written: bytes) -> None:
 @pytest.mark.parametrize("number", range(4))
 def test_deep_json_is_refused_in_words(number: int) -> None:
     text = [*deep_json(100_000)][number]
-    with pytest.raises(
-        ValueError, match=r"(nested too deeply|not JSON|JSON breaks|no conversation|Expecting)"
-    ):
+    refusal = r"(nested too deeply|not JSON|JSON breaks|no conversation|Expecting)"
+    with pytest.raises(ValueError, match=refusal):
         bk.load_traces(io.BytesIO(text.encode()))
     with pytest.raises(ValueError, match="saved state"):
         bk.state.from_json(text)
@@ -212,20 +205,16 @@ def test_yaml_that_would_run_or_blow_up_is_refused(text: str) -> None:
 
 @settings(max_examples=examples(100))
 @given(hostile_text, hostile_text)
-def test_names_of_any_text_come_back_from_a_saved_state_that_any_file_can_hold(
-    section: str, reserve: str
-) -> None:
+def test_any_names_come_back_from_a_saved_state_in_any_file(section: str, reserve: str) -> None:
     section, reserve = paired(section), paired(reserve)
     try:
-        budget = bk.Budget(
-            1_000, [bk.Reserve(reserve, 10)], [bk.Allocation(section, 100)], name=section
-        )
+        sections = [bk.Allocation(section, 100)]
+        budget = bk.Budget(1_000, [bk.Reserve(reserve, 10)], sections, name=section)
     except ValueError:
         return
     json_file, yaml_file = bk.state.to_json(budget).encode(), bk.state.to_yaml(budget).encode()
-    assert (
-        bk.state.from_json(json_file.decode()) == budget == bk.state.from_yaml(yaml_file.decode())
-    )
+    assert bk.state.from_json(json_file.decode()) == budget
+    assert bk.state.from_yaml(yaml_file.decode()) == budget
 
 
 # Explorers
@@ -236,22 +225,17 @@ def explorer() -> bk.BudgetExplorer:
     return bk.BudgetExplorer(bk.Budget(1_000))
 
 
+#: A name that can be written to a file.
+WHOLE = hostile_text.map(replace_surrogates).filter(bool)
+
+
 @settings(max_examples=examples(30))
-@given(
-    sections=st.lists(
-        hostile_text.map(replace_surrogates).filter(bool), min_size=1, max_size=4, unique=True
-    ),
-    name=hostile_text,
-)
+@given(sections=st.lists(WHOLE, min_size=1, max_size=4, unique=True), name=hostile_text)
 def test_copied_code_makes_the_same_budget_whatever_its_names_are(
     explorer: bk.BudgetExplorer, sections: list[str], name: str
 ) -> None:
-    budget = bk.Budget(
-        1_000,
-        (),
-        [bk.Allocation(section, 10) for section in sections],
-        name=replace_surrogates(name),
-    )
+    lines = [bk.Allocation(section, 10) for section in sections]
+    budget = bk.Budget(1_000, (), lines, name=replace_surrogates(name))
     explorer.load(bk.state.to_yaml(budget))
     made: dict[str, Any] = {}
     exec(explorer.texts["python"], made)
@@ -259,29 +243,18 @@ def test_copied_code_makes_the_same_budget_whatever_its_names_are(
     assert [line.name for line in explorer.budget] == [line.name for line in budget]
 
 
-def test_half_an_emoji_in_a_text_or_a_name_keeps_nothing_from_the_page(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_half_an_emoji_keeps_nothing_from_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that was cut by its length in another language may end so."""
     sent: list[bytes] = []
     monkeypatch.setattr(
         comm.DummyComm, "publish_msg", lambda *_, data, **more: sent.append(json_packer(data))
     )
     half, whole = "cut off \ud83d", "cut off \ufffd".encode()
-    call = {
-        "id": half,
-        "type": "function",
-        "function": {"name": half, "arguments": json.dumps({half: half})},
-    }
+    call = tool_call(half, half, json.dumps({half: half}))
     said: list[dict[str, Any]] = [
-        {
-            "role": "user",
-            "content": half,
-            "name": half,
-            "contexts": [{"text": half, "source": half}],
-        },
-        {"role": "assistant", "content": half, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": half, "content": half},
+        user(half, name=half, contexts=[{"text": half, "source": half}]),
+        assistant(half, tool_calls=[call]),
+        tool_result(half, half),
     ]
     traces = [bk.Trace(name, tuple(bk.Message(each) for each in said)) for name in (half, "whole")]
     texts = corpora.Corpus(
@@ -297,9 +270,8 @@ def test_half_an_emoji_in_a_text_or_a_name_keeps_nothing_from_the_page(
     for view in (budgets.view, conversations.view, errors.view):
         view.opened = list(view.figures)
     assert whole in b"".join(sent)
-    with pytest.raises(
-        ValueError, match="Invalid name of a line: .* contains half of a surrogate pair. Remove"
-    ):
+    refusal = "Invalid name of a line: .* contains half of a surrogate pair. Remove"
+    with pytest.raises(ValueError, match=refusal):
         bk.Allocation(half)
 
 
@@ -334,31 +306,20 @@ def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(unit: str) -> N
 @pytest.mark.parametrize(
     "number", [10**400, -(10**400), 10**4_000], ids=["large", "negative", "huge"]
 )
-def test_a_number_of_hundreds_of_digits_in_a_conversation_is_none_or_is_refused_in_words(
-    number: int,
-) -> None:
+def test_a_number_of_hundreds_of_digits_is_none_or_is_refused(number: int) -> None:
     """JSON has no largest number: no score, time or picture is that large, and no provider counts so many tokens."""
     picture = {"type": "image_url", "image_url": {"url": "x", "width": number, "height": 9}}
-    seen = {"role": "user", "content": [picture]}
-    said = [
-        seen | {"timestamp": number, "contexts": [{"text": "a", "score": number}]},
-        {"role": "assistant"},
-    ]
+    passages = [{"text": "a", "score": number}]
+    said = [user([picture], timestamp=number, contexts=passages), {"role": "assistant"}]
     trace = bk.load_trace(io.BytesIO(json.dumps({"messages": said}).encode()))
     assert trace.messages[0].images[0].width is None
     assert trace.messages[0].contexts[0].score is None
     assert trace.demand(counter("chars/4")).shape[0] == 1
-    assert (
-        bk.replay(
-            trace, bk.presets.working_memory(8_000), bk.policies.OldestFirst(), by="request"
-        ).frame()
-        is not None
-    )
-    call = {
-        "request": {"model": "m", "messages": said},
-        "response": {"usage": {"input_tokens": number}},
-    }
-    with pytest.raises(
-        ValueError, match=r"Invalid input_tokens of a provider's usage: .{9,120}\. Use .{9,120}$"
-    ):
+    budget = bk.presets.working_memory(8_000)
+    replayed = bk.replay(trace, budget, bk.policies.OldestFirst(), by="request")
+    assert replayed.frame() is not None
+    usage = {"usage": {"input_tokens": number}}
+    call = {"request": {"model": "m", "messages": said}, "response": usage}
+    refusal = r"Invalid input_tokens of a provider's usage: .{9,120}\. Use .{9,120}$"
+    with pytest.raises(ValueError, match=refusal):
         bk.load_trace(io.BytesIO(json.dumps(call).encode()))

@@ -3,8 +3,6 @@
 Bounds are some three times what was measured on 2026-11-22, on a loaded machine; what takes quadratic time is far over.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -124,10 +122,7 @@ def peak(work: Callable[[str], object], text: str) -> int:
 def test_hostile_text_takes_some_times_the_time_and_the_memory_of_plain_text(name: str) -> None:
     work, slower, larger = WORK[name]
     # Tables that are made once.
-    (
-        work(hostile("flags", 90_000)),
-        work(hostile("combining marks", 90_000)),
-    )
+    (work(hostile("flags", 90_000)), work(hostile("combining marks", 90_000)))
     usual, fills = min(seconds(work, plain(SIZE)) for _ in range(3)), peak(work, plain(SIZE))
     for each in HOSTILE:
         assert is_within(slower * usual + 0.1, work, hostile(each, SIZE)), each

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from tests.messages import assistant, calling, tool_call, tool_result, user
 
 PACKAGE = Path(bk.__file__).parent
 PATIENCE = 20  # seconds after which something hangs
@@ -35,16 +36,9 @@ def talk_with(summarise: Any) -> bk.Conversation:
     budget = bk.Budget(120, (), [bk.Allocation("history"), bk.Allocation("current", required=True)])
     talk = bk.Conversation(budget, bk.policies.Summarise(), "o200k_base", summarise=summarise)
     for number in range(8):
-        talk.add(
-            {"role": "user", "content": f"Question {number} about the parcel that is on its way"}
-        )
-        talk.add(
-            {
-                "role": "assistant",
-                "content": f"Answer {number}: it has left the house and comes on Friday",
-            }
-        )
-    talk.add({"role": "user", "content": "And now?"})
+        talk.add(user(f"Question {number} about the parcel that is on its way"))
+        talk.add(assistant(f"Answer {number}: it has left the house and comes on Friday"))
+    talk.add(user("And now?"))
     return talk
 
 
@@ -61,7 +55,7 @@ def test_a_conversation_is_saved_in_the_loop_while_a_request_waits_for_a_summary
         before = talk.to_json()
         request = asyncio.create_task(talk.arequest())
         await asked.wait()
-        talk.add({"role": "user", "content": "One thing more"})
+        talk.add(user("One thing more"))
         during = talk.to_json()
         with pytest.raises(RuntimeError, match="waits for a summary"):
             talk.request()
@@ -70,13 +64,13 @@ def test_a_conversation_is_saved_in_the_loop_while_a_request_waits_for_a_summary
 
     before, during, request = asyncio.run(asyncio.wait_for(both(), PATIENCE))
     assert request.summaries
-    restored = bk.Conversation.from_json(
-        during, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short."
+    restored, first = (
+        bk.Conversation.from_json(
+            saved, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short."
+        )
+        for saved in (during, before)
     )
-    first = bk.Conversation.from_json(
-        before, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short."
-    )
-    assert json.loads(during)["inbox"] == [{"role": "user", "content": "One thing more"}]
+    assert json.loads(during)["inbox"] == [user("One thing more")]
     assert first.request().messages == request.messages
     assert restored.request().messages[-1]["content"] == "One thing more"
 
@@ -87,7 +81,7 @@ def test_whoever_writes_a_summary_may_save_and_add_and_is_refused_a_request() ->
 
     def summarise(messages: list[Any]) -> str:
         saved.append(talk.to_json())
-        talk.add({"role": "user", "content": "Said meanwhile"})
+        talk.add(user("Said meanwhile"))
         try:
             talk.request()
         except RuntimeError as error:
@@ -122,10 +116,8 @@ def test_an_asynchronous_summariser_is_refused_a_request_too() -> None:
 def test_threads_save_while_others_ask_for_requests() -> None:
     talk = talk_with(lambda messages: "Short.")
     texts: list[str] = []
-    threads = [threading.Thread(target=talk.request, daemon=True) for _ in range(4)]
-    threads += [
-        threading.Thread(target=lambda: texts.append(talk.to_json()), daemon=True) for _ in range(8)
-    ]
+    save = lambda: texts.append(talk.to_json())  # noqa: E731
+    threads = [threading.Thread(target=target, daemon=True) for target in [talk.request] * 4 + [save] * 8]  # fmt: skip
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -217,15 +209,11 @@ def test_a_child_counts_asks_and_saves_whatever_other_threads_held_at_the_fork()
 @pytest.mark.parametrize(
     "message",
     [
-        {"role": "user", "content": "half an emoji \ud83d"},
-        {"role": "assistant", "content": None, "tool_calls": []},
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "\udc00"}],
-            "contexts": [{"text": "\ud800"}],
-        },
-        {"role": "user", "content": "x", "extra": 10**400},
-        {"role": "user", "content": "x", "extra": (1, {2: None, None: (3,)})},
+        user("half an emoji \ud83d"),
+        calling(),
+        user([{"type": "text", "text": "\udc00"}], contexts=[{"text": "\ud800"}]),
+        user("x", extra=10**400),
+        user("x", extra=(1, {2: None, None: (3,)})),
     ],
 )
 def test_what_is_taken_works_in_all_that_comes_after(message: dict[str, Any]) -> None:
@@ -234,8 +222,8 @@ def test_what_is_taken_works_in_all_that_comes_after(message: dict[str, Any]) ->
     unsent = bk.Conversation.from_json(talk.to_json())
     first = talk.request()
     again = bk.Conversation.from_json(talk.to_json())
-    again.add({"role": "user", "content": "And?"})
-    talk.add({"role": "user", "content": "And?"})
+    again.add(user("And?"))
+    talk.add(user("And?"))
     assert unsent.request().messages == first.messages
     assert again.request().messages == talk.request().messages
 
@@ -243,19 +231,19 @@ def test_what_is_taken_works_in_all_that_comes_after(message: dict[str, Any]) ->
 @pytest.mark.parametrize(
     "message",
     [
-        {"role": "user", "content": "x", "contexts": [{"text": None}]},
-        bk.Message({"role": "user", "content": "x", "extra": {1, 2}}),
-        {"role": "user", "content": "x", "extra": object()},
-        {"role": "user", "content": "x", "contexts": 5},
-        {"role": "user", "content": "x", "contexts": "a text"},
+        user("x", contexts=[{"text": None}]),
+        bk.Message(user("x", extra={1, 2})),
+        user("x", extra=object()),
+        user("x", contexts=5),
+        user("x", contexts="a text"),
     ],
 )
 def test_what_would_fail_later_is_refused_at_once_and_nothing_changes(message: Any) -> None:
     talk = bk.Conversation(bk.presets.working_memory(8_000, output=500), None, "o200k_base")
-    talk.add({"role": "user", "content": "Hello"})
+    talk.add(user("Hello"))
     before = talk.to_json()
     with pytest.raises((ValueError, TypeError)):
-        talk.add({"role": "user", "content": "fine"}, message)
+        talk.add(user("fine"), message)
     assert talk.to_json() == before
     assert len(talk.request().messages) == 1
 
@@ -283,44 +271,33 @@ def _request_of(message: dict[str, Any]) -> Any:
 )
 def test_half_an_emoji_goes_out_as_it_is_counted(door: str, content: Any) -> None:
     """It has no bytes in UTF-8: a client of a provider failed on it, after all that was counted and planned."""
-    messages = DOORS[door]({"role": "user", "content": content})
+    messages = DOORS[door](user(content))
     assert "\ufffd" in json.dumps(messages, ensure_ascii=False).encode().decode()
 
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_number_that_json_does_not_have_is_refused_before_it_is_sent(
-    door: str, number: float
-) -> None:
-    with pytest.raises(
-        ValueError, match="Cannot save a message of role 'user': .* Use only JSON values"
-    ):
-        DOORS[door]({"role": "user", "content": "Hello", "metadata": {"score": number}})
+def test_a_number_that_json_lacks_is_refused_before_it_is_sent(door: str, number: float) -> None:
+    refusal = "Cannot save a message of role 'user': .* Use only JSON values"
+    with pytest.raises(ValueError, match=refusal):
+        DOORS[door](user("Hello", metadata={"score": number}))
 
 
 def test_what_leaves_is_known_again_where_a_character_was_mended() -> None:
-    said = [{"role": "user", "content": f"{HALF} {number}"} for number in range(3)]
+    said = [user(f"{HALF} {number}") for number in range(3)]
     fitting = bk.trim(said, 20, "gpt-4o")
     assert [message["content"][-1] for message in fitting] == ["2"]
-    assert [(left.why, left.message["content"][-1]) for left in fitting.left] == [
-        ("dropped", "0"),
-        ("dropped", "1"),
-    ]
+    expected = [("dropped", "0"), ("dropped", "1")]
+    assert [(left.why, left.message["content"][-1]) for left in fitting.left] == expected
 
 
 def test_a_summary_that_was_cut_inside_a_character_is_mended() -> None:
-    talk = bk.Conversation(
-        bk.Budget(60, (), [bk.Allocation("history")], undeclared="pool"),
-        bk.policies.Summarise(),
-        "gpt-4o",
-        summarise=lambda messages: HALF,
-    )
+    budget = bk.Budget(60, (), [bk.Allocation("history")], undeclared="pool")
+    policy = bk.policies.Summarise()
+    talk = bk.Conversation(budget, policy, "gpt-4o", summarise=lambda messages: HALF)
     for number in range(9):
-        talk.add(
-            {"role": "user", "content": f"Question {number}"},
-            {"role": "assistant", "content": "No."},
-        )
-    talk.add({"role": "user", "content": "And?"})
+        talk.add(user(f"Question {number}"), assistant("No."))
+    talk.add(user("And?"))
     messages = talk.request().messages
     assert any(message["content"] == "cut off \ufffd" for message in messages)
 
@@ -331,25 +308,13 @@ PIXEL = "data:image/png;base64,iVBORw0KGgo="
 @pytest.mark.parametrize(
     ("form", "is_said"), [("chat", True), ("responses", False), ("anthropic", False)]
 )
-def test_a_picture_in_a_tools_result_is_said_where_the_form_takes_none(
-    form: Any, is_said: bool
-) -> None:
+def test_a_picture_in_a_result_is_said_where_none_is_taken(form: Any, is_said: bool) -> None:
     """OpenAI's chat format takes only texts in a tool's message (API reference, read 2026-11-23)."""
     talk = bk.Conversation("chat", model="gpt-4o", form=form)
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    talk.add(
-        {"role": "user", "content": "Look."},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {
-            "role": "tool",
-            "tool_call_id": "a",
-            "content": [{"type": "image_url", "image_url": {"url": PIXEL}}],
-        },
-    )
-    assert (
-        any("accepts images only from users" in warning for warning in talk.request().warnings)
-        == is_said
-    )
+    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    talk.add(user("Look."), calling(tool_call("a", "look")), tool_result("a", [picture]))
+    told = "accepts images only from users"
+    assert any(told in warning for warning in talk.request().warnings) == is_said
 
 
 @pytest.mark.parametrize(
@@ -360,11 +325,8 @@ def test_a_request_that_begins_with_the_assistants_message_is_said_where_it_may_
 ) -> None:
     talk = bk.Conversation("chat", model="claude-sonnet-4-5", form="anthropic", start_on="any")
     talk.add([{"role": role, "content": "Hello."} for role in roles])
-    warnings = talk.request().warnings
-    assert (
-        any("starts with a message of role 'assistant'" in warning for warning in warnings)
-        == is_said
-    )
+    told = "starts with a message of role 'assistant'"
+    assert any(told in warning for warning in talk.request().warnings) == is_said
 
 
 def test_a_summary_that_asks_for_a_request_in_another_thread_is_refused() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from budgetkit.requests.reading.usage import usage_of
 from budgetkit.trace import load_trace, load_traces
+from tests.messages import assistant, user
 
 FORMATS = Path(__file__).parents[1] / "formats"
 
@@ -127,16 +128,11 @@ def test_usage_in_characters_is_named() -> None:
     assert not any("unit" in warning for warning in load_trace(record).warnings)
 
 
-_REQUEST: dict[str, Any] = {
-    "model": "gpt-4o",
-    "n": 2,
-    "messages": [{"role": "user", "content": "How is Oslo?"}],
-}
+_REQUEST: dict[str, Any] = {"model": "gpt-4o", "n": 2, "messages": [user("How is Oslo?")]}
 _ANSWER: dict[str, Any] = {
     "model": "gpt-4o",
     "choices": [
-        {"index": at, "message": {"role": "assistant", "content": text}}
-        for at, text in enumerate(["Sun.", "Rain."])
+        {"index": at, "message": assistant(text)} for at, text in enumerate(["Sun.", "Rain."])
     ],
     "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14},
 }

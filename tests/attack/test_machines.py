@@ -5,8 +5,6 @@ A page shows what follows from that state, and nothing is raised.
 `BUDGETKIT_EFFORT=40` tries forty times as much (see conftest).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -30,6 +28,7 @@ from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.state import to_json, to_yaml
 from tests.conftest import examples
 from tests.lab.test_replay import window
+from tests.messages import assistant, system, tool_call, tool_result, user
 from tests.provider_rules import RULES
 from tests.slow_replay import ONE_A_CHARACTER
 
@@ -39,10 +38,7 @@ SAID = [
     {"role": role, "content": f"{word} " * size}
     for role, word, size in (("user", "why", 40), ("assistant", "so", 90))
 ]
-TOY = bk.Trace(
-    "toy",
-    tuple(bk.Message(each) for each in [{"role": "system", "content": "Be brief."}, *SAID * 4]),
-)
+TOY = bk.Trace("toy", tuple(bk.Message(each) for each in [system("Be brief."), *SAID * 4]))
 TEXTS = Corpus(
     tuple(
         Document(f"d{n}", ("prose", "code")[n % 2], "en", "toy", "some words " * n)
@@ -50,40 +46,15 @@ TEXTS = Corpus(
     )
 )
 FILES = [
-    *(
-        bk.trace.to_line(TOY).encode(),
-        b"",
-        b"\xff\xfe",
-        b"[" * 3_000,
-        b'{"messages": 5}',
-        b"word " * 50,
-    ),
-    *(
-        to_json(bk.presets.chat(8_192)).encode(),
-        to_yaml(bk.presets.rag(9_000)).encode(),
-        b"a: &a [*a]",
-    ),
+    *(bk.trace.to_line(TOY).encode(), b"", b"\xff\xfe", b"[" * 3_000, b'{"messages": 5}'),
+    *(to_json(bk.presets.chat(8_192)).encode(), to_yaml(bk.presets.rag(9_000)).encode()),
+    *(b"word " * 50, b"a: &a [*a]"),
 ]
 TYPED = [file.decode() for file in FILES if b"\xff" not in file]
 STRANGE: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    1,
-    7,
-    10**30,
-    0.5,
-    1e308,
-    float("nan"),
-    "",
-    "x",
-    "\ud83d",
-    "9" * 5_000,
-    [],
-    {},
-    ["x"],
-]
+    None, True, -1, 0, 1, 7, 10**30, 0.5, 1e308, float("nan"), "", "x", "\ud83d", "9" * 5_000, [],
+    {}, ["x"],
+]  # fmt: skip
 SIZES = [0, 1, 300, 4_096, 100_000]
 LINES = ["window", "output", "conversation", "retrieval", "system", "safety"]
 SHARES = [bk.Share(0.2), bk.Share(0.5, 10, 900), None, *SIZES]
@@ -204,13 +175,7 @@ class ExplorerMachine(RuleBasedStateMachine):
         if not content:
             return
         size = max(1, len(content) // pieces)
-        told = {
-            "kind": "file",
-            "serial": "1",
-            "name": name,
-            "purpose": purpose,
-            "size": len(content),
-        }
+        told = {"kind": "file", "serial": "1", "name": name, "purpose": purpose, "size": len(content)}  # fmt: skip
         for offset in range(0, len(content), size):
             self.send({**told, "offset": offset}, content[offset : offset + size])
 
@@ -279,15 +244,7 @@ POLICIES = (
     policies.Chain([policies.DropToolResults(1), policies.Summarise(bk.Share(0.6))]),
     policies.SlidingWindow(2),
 )
-REFUSED: list[Any] = [
-    None,
-    5,
-    {},
-    {"role": 5},
-    {"content": "nobody"},
-    [{"role": "user", "content": "x"}, 5],
-    b"x",
-]
+REFUSED: list[Any] = [None, 5, {}, {"role": 5}, {"content": "nobody"}, [user("x"), 5], b"x"]
 
 
 class ConversationMachine(RuleBasedStateMachine):
@@ -324,9 +281,9 @@ class ConversationMachine(RuleBasedStateMachine):
     def call(self, size: int, results: bool) -> None:
         self.number += 1
         name = f"call {self.number}"
-        calls = [{"id": name, "type": "function", "function": {"name": "f", "arguments": ""}}]
-        said: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": calls}]
-        said += [{"role": "tool", "tool_call_id": name, "content": "r" * size}] * results
+        calls = [tool_call(name, "f", "")]
+        said: list[dict[str, Any]] = [assistant("", tool_calls=calls)]
+        said += [tool_result(name, "r" * size)] * results
         for talk in (self.talk, self.twin):
             talk.add(*said)
 
@@ -414,16 +371,16 @@ def calls_of(form: str, ids: list[str]) -> list[Any]:
         ]
     if form == "converse":
         uses: list[Any] = [{"toolUse": {"toolUseId": i, "name": "look", "input": {}}} for i in ids]
-        return [{"role": "assistant", "content": uses}]
+        return [assistant(uses)]
     if form == "responses":
         call = {"type": "function_call", "name": "look", "arguments": "{}"}
         return [{**call, "call_id": i} for i in ids]
     if form == "anthropic":
         uses = [{"type": "tool_use", "id": i, "name": "look", "input": {}} for i in ids]
-        return [{"role": "assistant", "content": uses}]
+        return [assistant(uses)]
     function = {"name": "look", "arguments": "{}"}
     calls = [{"id": i, "type": "function", "function": function} for i in ids]
-    return [{"role": "assistant", "content": None, "tool_calls": calls}]
+    return [assistant(None, tool_calls=calls)]
 
 
 def results_of(form: str, results: dict[str, str], picture: bool) -> list[Any]:
@@ -442,7 +399,7 @@ def results_of(form: str, results: dict[str, str], picture: bool) -> list[Any]:
             parts: list[Any] = [{"type": "text", "text": text}]
             blocks.append({"type": "tool_result", "tool_use_id": id, "content": parts})
         else:
-            blocks.append({"role": "tool", "tool_call_id": id, "content": text})
+            blocks.append(tool_result(id, text))
     if picture and form == "responses":
         url = f"data:image/png;base64,{PIXEL}"
         words = {"type": "input_text", "text": blocks[-1]["output"]}
@@ -453,7 +410,7 @@ def results_of(form: str, results: dict[str, str], picture: bool) -> list[Any]:
     if form == "gemini":
         return [{"role": "user", "parts": blocks}]
     if form in ("anthropic", "converse"):
-        return [{"role": "user", "content": blocks}]
+        return [user(blocks)]
     return blocks
 
 
@@ -635,7 +592,7 @@ def test_a_request_that_fails_changes_nothing() -> None:
         bk.presets.working_memory(1_000, output=100), counter="o200k_base", overrun="raise"
     )
     for size in (300, 500, 2_000):
-        talk.add({"role": "user", "content": "one " * size})
+        talk.add(user("one " * size))
         before = talk.to_json()
         if size < 2_000:
             talk.request()
@@ -659,7 +616,7 @@ def test_a_summary_that_is_lost_is_named() -> None:
         summarise=lambda messages: "long " * 900,
     )
     for size in (400, 400, 400):
-        talk.add({"role": "user", "content": "one " * size})
+        talk.add(user("one " * size))
         request = talk.request()
     assert {left.why for left in request.left} == {"dropped"}
     assert any("A summary of 9" in warning for warning in request.warnings)
@@ -671,6 +628,6 @@ def test_a_form_whose_provider_wants_the_users_message_first_has_it_first(form: 
         bk.presets.working_memory(1_000, output=100), counter=len, form=form, start_on="any"
     )
     for turn in range(8):
-        talk.add({"role": "user", "content": "q" * 100})
+        talk.add(user("q" * 100))
         assert [*RULES[form](talk.request().messages)] == []
-        talk.add({"role": "assistant", "content": "a" * (60 + turn)})
+        talk.add(assistant("a" * (60 + turn)))

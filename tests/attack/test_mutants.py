@@ -3,8 +3,6 @@
 `BUDGETKIT_EFFORT=40` tries forty times as many (see conftest).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -22,34 +20,24 @@ from budgetkit import policies, state
 from budgetkit.extras.shell.program import COMMANDS, Commands, run
 from budgetkit.trace import list_traces, readings, to_line, usage_frame
 from tests.conftest import examples
+from tests.messages import assistant, user
 
 FORMATS = Path(__file__).parents[1] / "formats"
 SAMPLES = sorted(
     path for path in FORMATS.iterdir() if path.suffix in (".json", ".jsonl", ".chat", ".traj")
 )
 
+TEXTS = ["", "user", "x", "\ud83d", '{"role": "user"}', '[{"type": "text"}]', "[1, 2]", "messages", "0"]  # fmt: skip
 PLAIN = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-5, 5),
-    st.sampled_from([10**400, -(10**30), 1e308, 0.5]),
-    st.sampled_from(
-        [
-            *("", "user", "x", "\ud83d", '{"role": "user"}', '[{"type": "text"}]', "[1, 2]"),
-            *("messages", "0"),
-        ]
-    ),
+    st.sampled_from([10**400, -(10**30), 1e308, 0.5, *TEXTS]),
 )
+KEYS = st.sampled_from(["role", "content", "type", "text", "id", "messages", "0", "x.y"])
 ANY = st.recursive(
     PLAIN,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(["role", "content", "type", "text", "id", "messages", "0", "x.y"]),
-            inner,
-            max_size=3,
-        ),
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=6,
 )
 
@@ -112,9 +100,7 @@ def use(stream: BytesIO) -> None:
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
-def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(
-    sample: Path, data: st.DataObject
-) -> None:
+def test_a_changed_file_loads_or_is_refused_in_words(sample: Path, data: st.DataObject) -> None:
     text = mutated(data.draw, values(sample))
     for read in (use, list_traces):
         stream = BytesIO(text.encode())
@@ -125,39 +111,16 @@ def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(
             assert str(refusal) and "\n" not in str(refusal) and len(str(refusal)) < 1_000
 
 
+RESULT = {"id": {"content": "c1"}, "name": "weather", "response": {"result": "Sun"}}
+LOOK = {"id": "c1", "name": "weather", "args": {}, "result": [{"functionResponse": RESULT}]}
+ABOUT = {"sessionId": "s1", "projectHash": "0a", "startTime": "2026-01-01T10:00:00Z"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
         # an id that is no text, of a result that stands beside its call
-        json.dumps(
-            {
-                "sessionId": "s1",
-                "projectHash": "0a",
-                "startTime": "2026-01-01T10:00:00Z",
-                "messages": [
-                    {
-                        "type": "gemini",
-                        "content": "",
-                        "toolCalls": [
-                            {
-                                "id": "c1",
-                                "name": "weather",
-                                "args": {},
-                                "result": [
-                                    {
-                                        "functionResponse": {
-                                            "id": {"content": "c1"},
-                                            "name": "weather",
-                                            "response": {"result": "Sun"},
-                                        }
-                                    }
-                                ],
-                            }
-                        ],
-                    },
-                ],
-            }
-        ),
+        json.dumps({**ABOUT, "messages": [{"type": "gemini", "content": "", "toolCalls": [LOOK]}]}),
         # a text that is no text
         '{"messages": [{"role": "assistant", "content": [{"type": "text", "text": {"x": 1}}]}]}',
         # a message that is no object
@@ -186,9 +149,7 @@ def spoken() -> bk.Conversation:
         bk.presets.working_memory(400, output=50), policies.SlidingWindow(2), len, overrun="tell"
     )
     for turn in range(6):
-        talk.add(
-            {"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 30}
-        )
+        talk.add(user("why " * turn), assistant("so " * 30))
         talk.request()
     return talk
 
@@ -209,14 +170,12 @@ LONGEST = 700  # characters of an error: a sentence, with what was asked cut to 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:The .* of the saved conversation changes:UserWarning")
 @given(data=st.data())
-def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(
-    name: str, data: st.DataObject
-) -> None:
+def test_a_changed_state_comes_back_or_is_refused_in_words(name: str, data: st.DataObject) -> None:
     text = mutated(data.draw, [STATES[name]])
     try:
         if name == "running":
             talk = bk.Conversation.from_json(text, policies.SlidingWindow(2), len, overrun="tell")
-            talk.add({"role": "user", "content": "why"})
+            talk.add(user("why"))
             try:
                 assert talk.request().messages
             except LookupError as refusal:  # its budget says of its roles that they have no section
@@ -307,22 +266,9 @@ def options_of(name: str) -> list[Any]:
 
 
 TYPED = [
-    "",
-    "0",
-    "-1",
-    "9" * 400,
-    "1e999",
-    "1e-99999999",
-    "nan",
-    "20%",
-    "gpt-4o",
-    "chars/4",
-    "octopus",
-    "a=b",
-    "system=no file",
-    "\u202e",
-    "-",
-]
+    "", "0", "-1", "9" * 400, "1e999", "1e-99999999", "nan", "20%", "gpt-4o", "chars/4", "octopus",
+    "a=b", "system=no file", "\u202e", "-",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("explore", "report")])

@@ -1,7 +1,5 @@
 """What an attack from outside reached: long names, repeated keys, and values of a wrong type that were accepted."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -40,8 +38,7 @@ SMALL: dict[str, tuple[int, Callable[[int], Any]]] = {
         100,
         lambda size: bk.allocate(
             bk.Budget(
-                10**6,
-                allocations=[bk.Allocation(f"part {i}", weight=1 + i) for i in range(size)],
+                10**6, allocations=[bk.Allocation(f"part {i}", weight=1 + i) for i in range(size)]
             ),
             {f"part {i}": 5 for i in range(size)},
         ),
@@ -81,9 +78,7 @@ def test_a_number_of_too_many_digits_is_refused_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"), [("null", "NoneType"), ("[]", "list"), ("5", "int"), ('"x"', "str")]
 )
-def test_a_saved_conversation_that_is_no_object_is_refused_in_a_sentence(
-    text: str, kind: str
-) -> None:
+def test_a_saved_conversation_that_is_no_object_is_refused(text: str, kind: str) -> None:
     sentence = f"^Not a saved conversation: Invalid saved text: a value of type {kind}. Expected an"
     with pytest.raises(ValueError, match=sentence):
         bk.Conversation.from_json(text)

@@ -5,8 +5,6 @@ something that it matches, one unit many times over, and an end that it does not
 alone or with a letter behind it that breaks the match: each of many starts then looks for an end that is not there.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -204,9 +204,7 @@ def test_no_link_in_the_named_folder_is_followed_out_of_it(folder: Path) -> None
 
 
 @pytest.mark.parametrize("tab", [0, 3])
-def test_no_saved_state_opens_a_file(
-    folder: Path, tab: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_state_opens_a_file(folder: Path, tab: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every text in a state, JSON or pasted YAML, is replaced by what leads out."""
     app = bk.App(str(folder / "mine.jsonl"), window=8_192, files=folder)
     explorer = opened_tab(app, tab, monkeypatch)
@@ -256,9 +254,7 @@ def test_a_file_message_without_its_bytes_reads_no_path(folder: Path, tab: int) 
         ({"kind": ["line"]}, "Unknown command"),
     ],
 )
-def test_a_command_takes_only_the_arguments_it_declares(
-    message: dict[str, Any], sentence: str
-) -> None:
+def test_a_command_takes_only_declared_arguments(message: dict[str, Any], sentence: str) -> None:
     app = bk.App(window=8_192)
     before = app.card.settings
     send(app.card, message)

@@ -1,7 +1,5 @@
 """Content that a request sends beside its messages: it is counted, or named and the gate stays closed."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -13,27 +11,21 @@ import budgetkit as bk
 from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.requests.reading.tools import has_more_pages
+from tests.messages import assistant, calling, tool_result, user
 
 LONG = " ".join(f"word{number}" for number in range(400))
-QUESTION: list[Any] = [{"role": "user", "content": "Why?"}]
+QUESTION: list[Any] = [user("Why?")]
 CHAT: dict[str, Any] = {"model": "gpt-4o", "messages": QUESTION}
 RESPONSES = {"input": QUESTION}
 CLAUDE = {"model": "claude-sonnet-4-5", "messages": QUESTION, "max_tokens": 10}
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Why?"}]}]}
-CONVERSE = {
-    "messages": [{"role": "user", "content": [{"text": "Why?"}]}],
-    "inferenceConfig": {"maxTokens": 10},
-}
+CONVERSE = {"messages": [user([{"text": "Why?"}])], "inferenceConfig": {"maxTokens": 10}}
 TOOL = {"name": "f", "description": "Look", "input_schema": {"type": "object"}}
 TEXT = {"type": "string", "description": LONG}
 SCHEMA = {"type": "object", "properties": {"a": TEXT}}
 OPEN_SCHEMA = {"type": "object", "additionalProperties": TEXT}
-CALL = {
-    "role": "assistant",
-    "content": None,
-    "tool_calls": [{"id": "1", "fn": {"arguments": LONG}}],
-}
-RESULT = {"role": "tool", "tool_call_id": "1", "content": "So."}
+CALL = calling({"id": "1", "fn": {"arguments": LONG}})
+RESULT = tool_result("1", "So.")
 BUDGET = bk.Budget(
     4_000,
     [bk.Reserve("output", 500, serves="output")],
@@ -61,19 +53,11 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "previous response": ({**RESPONSES, "previous_response_id": "r"}, 1, "estimate:"),
     "stored conversation": ({**RESPONSES, "conversation": "c"}, 1, "estimate:"),
     "stored cache": ({**GEMINI, "cachedContent": "c"}, 1, "estimate:"),
-    "prediction": (
-        {**CHAT, "prediction": {"type": "content", "content": "x"}},
-        1,
-        "estimate:",
-    ),
+    "prediction": ({**CHAT, "prediction": {"type": "content", "content": "x"}}, 1, "estimate:"),
     "web search": ({**CHAT, "web_search_options": {}}, 1, "estimate:"),
     "more pages": ({**CHAT, "has_more": True}, 1, "estimate:"),
     "MCP servers": ({**CLAUDE, "mcp_servers": [{"name": "a"}]}, 1, "estimate:"),
-    "examples of a tool": (
-        {**CLAUDE, "tools": [{**TOOL, "input_examples": [{"city": LONG}]}]},
-        1,
-        "estimate:",
-    ),
+    "examples of a tool": ({**CLAUDE, "tools": [{**TOOL, "input_examples": [{"city": LONG}]}]}, 1, "estimate:"),
     "answer of a function": (
         {
             **GEMINI,
@@ -87,16 +71,8 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
         1,
         "estimate:",
     ),
-    "text beside the properties of a tool": (
-        {**CHAT, "tools": function(parameters=OPEN_SCHEMA)},
-        1,
-        "estimate:",
-    ),
-    "answer schema of Anthropic": (
-        {**CLAUDE, "output_format": {"type": "json_schema", "schema": SCHEMA}},
-        1,
-        "cap:",
-    ),
+    "text beside the properties of a tool": ({**CHAT, "tools": function(parameters=OPEN_SCHEMA)}, 1, "estimate:"),
+    "answer schema of Anthropic": ({**CLAUDE, "output_format": {"type": "json_schema", "schema": SCHEMA}}, 1, "cap:"),
     "answer schema of OpenAI": (
         {
             **CHAT,
@@ -124,16 +100,8 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     ),
     "input beside messages": ({**CHAT, "input": LONG}, 2, "Error: Unknown key 'input'"),
     "contents beside messages": ({**CHAT, "contents": LONG}, 2, "Error: Unknown key 'contents'"),
-    "body of an SDK": (
-        {**CHAT, "extra_body": {"prompt": LONG}},
-        2,
-        "Error: Unknown key 'extra_body'",
-    ),
-    "misspelt key of a tool": (
-        {**CHAT, "tools": function(Description=LONG)},
-        2,
-        "Error: Unknown key 'Description'",
-    ),
+    "body of an SDK": ({**CHAT, "extra_body": {"prompt": LONG}}, 2, "Error: Unknown key 'extra_body'"),
+    "misspelt key of a tool": ({**CHAT, "tools": function(Description=LONG)}, 2, "Error: Unknown key 'Description'"),
     "call without a function": (
         {"model": "gpt-4o", "messages": [*QUESTION, CALL, RESULT, *QUESTION]},
         2,
@@ -144,17 +112,13 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
         2,
         "Error: No 'content' in message 2",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "code", "line"), BODIES.values(), ids=BODIES)
 @pytest.mark.filterwarnings("ignore")
 def test_the_gate_reads_everything_in_a_recorded_request(
-    body: dict[str, Any],
-    code: int,
-    line: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    body: dict[str, Any], code: int, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request = tmp_path / "request.json"
     request.write_text(json.dumps(body), encoding="utf-8")
@@ -195,15 +159,10 @@ def test_a_cursor_beside_the_result_means_more_pages() -> None:
     [
         {"document": {"format": "txt", "name": "n", "context": LONG, "source": {"text": "So."}}},
         {"searchResult": {"source": LONG, "title": "t", "content": [{"text": "So."}]}},
-        {
-            "type": "search_result",
-            "source": LONG,
-            "title": "t",
-            "content": [{"type": "text", "text": "So."}],
-        },
+        {"type": "search_result", "source": LONG, "title": "t", "content": [{"type": "text", "text": "So."}]},
     ],
     ids=["document", "searchResult", "search_result"],
-)
+)  # fmt: skip
 def test_the_context_and_the_source_of_a_document_are_counted(part: dict[str, Any]) -> None:
     body: dict[str, Any] = {"model": "claude-sonnet-4-5", "max_tokens": 10}
     if "type" not in part:
@@ -211,7 +170,7 @@ def test_the_context_and_the_source_of_a_document_are_counted(part: dict[str, An
     why = {"type": "text", "text": "Why?"} if "type" in part else {"text": "Why?"}
 
     def tokens(part: Any) -> int:
-        messages = [{"role": "user", "content": [part, why]}]
+        messages = [user([part, why])]
         return bk.count_request({**body, "messages": messages}).tokens
 
     assert tokens(part) > 500 + tokens(json.loads(json.dumps(part).replace(LONG, "x")))
@@ -223,7 +182,7 @@ REASONING = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning
 REASONING["content"][0]["text"] = LONG  # type: ignore[index]
 SUMMARY = {"type": "reasoning", "summary": [{"type": "summary_text", "text": LONG}]}
 SEALED = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"}
-SAID = {"role": "assistant", "content": "So."}
+SAID = assistant("So.")
 
 
 def answer(**fields: Any) -> list[dict[str, Any]]:
@@ -296,10 +255,7 @@ THINKING: dict[str, tuple[dict[str, Any], str]] = {
             "modelId": "anthropic.claude-sonnet-4-5-20250929-v1:0",
             "messages": [
                 *CONVERSE["messages"],
-                {
-                    "role": "assistant",
-                    "content": [{"reasoningContent": {"reasoningText": {"text": LONG}}}],
-                },
+                assistant([{"reasoningContent": {"reasoningText": {"text": LONG}}}]),
             ],
         },
         "thinking in the history",

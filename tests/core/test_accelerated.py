@@ -1,7 +1,5 @@
 """The faster tokenizer: used for large work alone, believed after its test, never needed."""
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -79,9 +77,7 @@ def with_package(
 
     package = SimpleNamespace(Tokenizer=Tokenizer)
     with mock.patch.multiple(
-        speed,
-        find_spec=mock.Mock(return_value=True),
-        import_module=mock.Mock(return_value=package),
+        speed, find_spec=mock.Mock(return_value=True), import_module=mock.Mock(return_value=package)
     ):
         yield
 
@@ -153,10 +149,7 @@ def test_the_warning_comes_once_and_counting_goes_on() -> None:
 
 def test_it_is_loaded_where_that_is_won_back_and_used_from_then_on() -> None:
     few, many = 100, speed.WORTH_LOADING
-    with (
-        with_package(),
-        mock.patch.object(speed, "_encode", wraps=speed._encode) as made,
-    ):
+    with with_package(), mock.patch.object(speed, "_encode", wraps=speed._encode) as made:
         assert speed.for_work("o200k_base", few, ahead=many) is None
         assert speed.for_work("o200k_base", many // 2) is None
         assert not made.called
@@ -228,18 +221,14 @@ def test_the_installed_one_counts_as_tiktoken(
 
 
 @installed
-def test_the_installed_one_counts_long_texts_as_tiktoken(
-    real: tuple[str, speed.CountMany],
-) -> None:
+def test_the_installed_counts_long_texts_as_tiktoken(real: tuple[str, speed.CountMany]) -> None:
     name, faster = real
     texts = [long_text(200_000), *(run * (MILLION // 10) for run in RUNS)]
     assert faster(texts) == [len(encodings.tokens(name, text)) for text in texts]
 
 
 @installed
-def test_what_is_newer_than_tiktokens_unicode_is_counted_by_tiktoken(
-    real: tuple[str, speed.CountMany],
-) -> None:
+def test_newer_unicode_is_counted_by_tiktoken(real: tuple[str, speed.CountMany]) -> None:
     """U+088F came with Unicode 17: a letter for gigatoken and quicktok alone, after which 's is a piece of its own."""
     name, faster = real
     points = np.flatnonzero(~speed._known_characters()[:0x20000]).tolist()

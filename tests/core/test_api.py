@@ -137,9 +137,7 @@ def own_imports(path: Path) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_a_file_imports_from_lower_layers_and_outside_libraries_at_their_boundary(
-    path: Path,
-) -> None:
+def test_a_file_imports_from_lower_layers_and_libraries_at_their_boundary(path: Path) -> None:
     layer_of, package = layers(), place(path)
     if package not in ("lab", "extras", "__main__"):  # __main__ starts the shell, above all layers
         assert package in layer_of, f"{package} is missing from LAYERS; add it to a layer"
@@ -286,10 +284,8 @@ def test_a_type_checker_and_import_find_each_name_in_the_same_place(package: Mod
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(
-        AttributeError,
-        match=r"'budgetkit' has no attribute 'Budgets'\. Choose one of: .*Budget, ",
-    ):
+    refusal = r"'budgetkit' has no attribute 'Budgets'\. Choose one of: .*Budget, "
+    with pytest.raises(AttributeError, match=refusal):
         budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
 
 

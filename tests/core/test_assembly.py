@@ -1,7 +1,5 @@
 """From a plan to what is sent: order, pairs, and the text about the budget."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.conversation import assembly
+from tests.messages import system, user
 
 
 def message(
@@ -38,11 +37,11 @@ def test_messages_stand_in_the_order_of_the_sections() -> None:
 
 def test_passages_are_not_sent_again_inside_the_message_they_came_with() -> None:
     """A trace keeps them on the message; a provider would refuse the field, and nobody has counted it."""
-    raw = {"role": "user", "content": "And now?", "name": "bob", "contexts": [{"text": "A fact."}]}
+    raw = user("And now?", name="bob", contexts=[{"text": "A fact."}])
     plan = bk.fit(
         presets.working_memory(8_000, output=0), [bk.Item("current", 5, payload=bk.Message(raw))]
     )
-    assert assembly.messages(plan) == [{"role": "user", "content": "And now?", "name": "bob"}]
+    assert assembly.messages(plan) == [user("And now?", name="bob")]
 
 
 def test_what_was_said_stays_in_the_order_it_was_said() -> None:
@@ -84,10 +83,8 @@ def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
     plan = bk.fit(
         presets.chat(8_192), bk.load_trace("support-chat").items(3, len, presets.chat(8_192).roles)
     )
-    with pytest.raises(
-        ValueError,
-        match="An item of section 'system' has no text. .* or save the plan with texts=True.",
-    ):
+    refusal = "An item of section 'system' has no text. .* or save the plan with texts=True."
+    with pytest.raises(ValueError, match=refusal):
         assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan))))
     assert assembly.messages(
         cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan, texts=True)))
@@ -121,11 +118,7 @@ def test_the_budget_text_fits_as_the_message_that_carries_it() -> None:
     for window in range(50, 110):
         plan = bk.allocate(bk.Budget(window, (), [bk.Allocation("system")]), demand)
         text = assembly.describe(plan, count)
-        sent = (
-            bk.requests.FRAMINGS["openai"].message({"role": "system", "content": text}, count)
-            if text
-            else 0
-        )
+        sent = bk.requests.FRAMINGS["openai"].message(system(text), count) if text else 0
         assert sent <= plan.free
         assert not text or f"Using {plan.used + sent:,}/{window}" in text
     alone = bk.Budget(72, (), [bk.Allocation("system")])

@@ -83,9 +83,7 @@ def test_a_batch_is_a_memo_that_nobody_writes_to() -> None:
 
 @settings(deadline=None, max_examples=examples(60))
 @given(budgets(), st.lists(ITEMS, min_size=1, max_size=4))
-def test_a_batch_grants_each_request_what_fit_grants_it_alone(
-    budget: bk.Budget, requests: list[list[bk.Item]]
-) -> None:
+def test_a_batch_grants_what_fit_grants(budget: bk.Budget, requests: list[list[bk.Item]]) -> None:
     columns = batch(requests).columns(budget)
     for row, items in enumerate(requests):
         plan = bk.fit(budget, items)

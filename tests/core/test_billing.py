@@ -1,7 +1,5 @@
 """Counts that match the bill: a constant and a slope from readings, and what a session's readings are."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -14,6 +12,7 @@ import budgetkit as bk
 from budgetkit.lab.accuracy.bills import fit_bill
 from budgetkit.requests import Framing
 from budgetkit.trace import readings, unpaired
+from tests.messages import assistant, tool_call, user
 
 COUNTED = [100.0, 150.0, 260.0, 400.0, 420.0]
 BILLED = [235.0, 290.0, 441.0, 610.0, 655.0]
@@ -76,9 +75,7 @@ def test_an_interval_of_projects_left_out_is_wider_than_one_of_readings_left_out
     st.integers(50, 200),
     st.lists(st.integers(0, 10_000), min_size=3, unique=True),
 )
-def test_readings_on_a_line_are_found_exactly(
-    constant: int, percent: int, counted: list[int]
-) -> None:
+def test_readings_on_a_line_are_exact(constant: int, percent: int, counted: list[int]) -> None:
     bill = fit_bill(counted, [constant + percent / 100 * size for size in counted])
     assert bill.constant == pytest.approx(constant, abs=1e-4)
     assert bill.slope == pytest.approx(percent / 100)
@@ -87,21 +84,18 @@ def test_readings_on_a_line_are_found_exactly(
 
 @pytest.mark.parametrize("counted", [[1, 2], [5, 5, 5]])
 def test_too_few_readings_are_refused(counted: list[int]) -> None:
-    with pytest.raises(
-        ValueError,
-        match="Pass at least three counts, not all equal",
-    ):
+    with pytest.raises(ValueError, match="Pass at least three counts, not all equal"):
         fit_bill(counted, counted)
 
 
 def test_readings_leave_out_what_was_never_sent_again() -> None:
     """The answer of message 1 was broken off in a tool call without a result, so no later request holds it."""
-    broken = {"id": "x", "type": "function", "function": {"name": "f", "arguments": ""}}
+    broken = tool_call("x", "f", "")
     raw: list[dict[str, object]] = [
-        {"role": "user", "content": "u" * 10},
-        {"role": "assistant", "content": "a" * 500, "tool_calls": [broken]},
-        {"role": "user", "content": "u" * 20},
-        {"role": "assistant", "content": "a" * 30},
+        user("u" * 10),
+        assistant("a" * 500, tool_calls=[broken]),
+        user("u" * 20),
+        assistant("a" * 30),
     ]
     usage = [
         {"message_index": 1, "context_tokens": 110},
@@ -109,11 +103,8 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
     ]
     trace = bk.Trace("toy", tuple(map(bk.Message, raw)), fields={"usage": usage})
     assert unpaired(trace) == [1]
-    assert readings(trace, len, Framing(priming=1)).to_dict("list") == {
-        "message_index": [1, 3],
-        "counted": [11, 31],
-        "billed": [110, 131],
-    }
+    expected = {"message_index": [1, 3], "counted": [11, 31], "billed": [110, 131]}
+    assert readings(trace, len, Framing(priming=1)).to_dict("list") == expected
 
 
 @pytest.mark.parametrize(
@@ -126,11 +117,9 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
         ([DOCUMENT], "claude-3-haiku-20240307", 0),
     ],
 )
-def test_documents_that_claude_cites_bring_a_hidden_prompt(
-    content: list[Any], model: str, extra: int
-) -> None:
+def test_cited_documents_bring_a_hidden_prompt(content: list[Any], model: str, extra: int) -> None:
     """Eight recorded calls were billed 566 to 598 tokens more than their text, 40 of them for each document."""
-    cited = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    cited = {"model": model, "max_tokens": 9, "messages": [user(content)]}
     plain = json.loads(json.dumps(cited).replace('"enabled": true', '"enabled": false'))
     counted = bk.count_request(cited)
     assert counted.tokens - bk.count_request(plain).tokens == extra
@@ -141,9 +130,7 @@ def test_a_document_costs_claude_more_than_its_text() -> None:
     """Two recorded calls were billed 38 and 42 tokens more."""
     plain = {**DOCUMENT, "citations": None}
     tokens = [
-        bk.count_request(
-            {"model": "claude-sonnet-4-6", "messages": [{"role": "user", "content": content}]}
-        ).tokens
+        bk.count_request({"model": "claude-sonnet-4-6", "messages": [user(content)]}).tokens
         for content in ([plain], [{"type": "text", "text": "Ruby is from 1993."}])
     ]
     assert tokens[0] - tokens[1] == 40
@@ -151,7 +138,7 @@ def test_a_document_costs_claude_more_than_its_text() -> None:
 
 def test_the_prompt_that_cohere_adds_is_counted_and_documents_beside_messages_named() -> None:
     """`usage.tokens` of recorded calls holds it; `billed_units` does not."""
-    request = {"model": "command-a-03-2025", "messages": [{"role": "user", "content": "Hello"}]}
+    request = {"model": "command-a-03-2025", "messages": [user("Hello")]}
     plain = bk.count_request(request)
     assert plain.tokens == 496 and not plain.exact and not plain.uncounted
     known = bk.count_request({**request, "documents": [{"data": {"text": "A flurbo is green."}}]})

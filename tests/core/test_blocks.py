@@ -1,12 +1,11 @@
 """Every block that a provider takes is counted or named, in whatever place it stands: no silent 0."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 import budgetkit as bk
+from tests.messages import assistant, tool_call, tool_result, user
 
 TEXT = "alpha beta gamma delta " * 300
 PDF = "JVBERi0xLjQK"
@@ -42,12 +41,10 @@ COUNTED: dict[str, list[Any]] = {
         {"guardContent": {"text": {"text": TEXT}}},
     ],
 }
+A_PDF = {"type": "base64", "media_type": "application/pdf", "data": PDF}
 NAMED: dict[str, list[Any]] = {
     "anthropic": [
-        {
-            "type": "document",
-            "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
-        },
+        {"type": "document", "source": A_PDF},
         {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
         {"type": "document", "source": {"type": "file", "file_id": "a"}},
         {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
@@ -109,16 +106,18 @@ def answered(form: str, block: Any) -> list[Any]:
     return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
 
 
+#: A question beside which a block stands, in each form.
+LOOK: dict[str, Any] = {
+    **dict.fromkeys(("gemini", "converse"), {"text": "Look."}),
+    **dict.fromkeys(("chat", "anthropic"), {"type": "text", "text": "Look."}),
+    "responses": {"type": "input_text", "text": "Look."},
+}
+
+
 def in_places(form: str, block: Any) -> list[list[Any]]:
-    question = spoken(
-        form,
-        {"text": "Look."}
-        if form in ("gemini", "converse")
-        else {"type": "input_text" if form == "responses" else "text", "text": "Look."},
-    )
     places = [spoken(form, block)]
     if form not in ("chat", "gemini") and "citationsContent" not in block:
-        places.append([*question, *answered(form, block)])
+        places.append([*spoken(form, LOOK[form]), *answered(form, block)])
     return places
 
 
@@ -160,10 +159,7 @@ def test_a_block_that_nobody_can_count_is_named_everywhere(form: Any) -> None:
 
 
 def test_a_document_in_a_result_is_cut_inside_with_it() -> None:
-    messages = [
-        *spoken("anthropic", {"type": "text", "text": "Look."}),
-        *answered("anthropic", FETCHED),
-    ]
+    messages = [*spoken("anthropic", LOOK["anthropic"]), *answered("anthropic", FETCHED)]
     trimmed = bk.trim(messages, 500, model="claude-sonnet-4-5")
     assert [left.why for left in trimmed.left] == ["shortened"]
     assert bk.count_request(body_of("anthropic", [*trimmed])).tokens <= 500
@@ -197,10 +193,8 @@ def test_an_unknown_role_or_field_of_a_message_is_named(form: str) -> None:
     ],
 )
 def test_gpt_oss_reads_again_what_it_thought_before_a_call(field: str, thought: Any) -> None:
-    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    answer = {"role": "assistant", "content": "", "tool_calls": [call]}
-    result = {"role": "tool", "tool_call_id": "a", "content": "x"}
-    messages = [{"role": "user", "content": "hi"}, {**answer, field: thought}, result]
+    answer = assistant("", tool_calls=[tool_call("a", "f")])
+    messages = [user("hi"), {**answer, field: thought}, tool_result("a", "x")]
     body = {"model": "openai/gpt-oss-120b", "messages": messages}
     assert bk.count_request(body).tokens > 1_200
 
@@ -224,9 +218,8 @@ def test_a_request_holds_no_text_twice(block: Any, form: Any) -> None:
     once = TEXT.count("alpha")
     values: list[Any] = [history, loaded]
     for value in values:
-        built = bk.build(
-            bk.presets.working_memory(30_000, output=300), "gpt-4o", history=value, form=form
-        )
+        budget = bk.presets.working_memory(30_000, output=300)
+        built = bk.build(budget, "gpt-4o", history=value, form=form)
         said = getattr(value, "messages", value)
         trimmed = bk.trim(said, 30_000, "gpt-4o", form=form)
         talk = bk.Conversation("chat", model="gpt-4o", form=form)

@@ -1,7 +1,5 @@
 """Budgets as values: lines, pools, changes, and errors that say how to mend them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -37,9 +35,7 @@ def test_assign_changes_a_line_and_leaves_the_budget_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("kind", "usable"), [("shared", 6_964), ("input", 8_192), ("usable", 8_192)]
 )
-def test_what_the_window_holds_decides_whether_the_answer_claims_room(
-    kind: str, usable: int
-) -> None:
+def test_what_the_window_holds_decides_whether_answers_claim_it(kind: str, usable: int) -> None:
     """The reserve is known either way."""
     budget = replace(BUDGET, kind=kind)  # type: ignore[arg-type]
     assert (budget.usable, budget.sizes["output"]) == (usable, 1_228)
@@ -80,96 +76,52 @@ def test_who_is_asked_first() -> None:
 
 def test_repr_says_the_sizes() -> None:
     """Short enough for a notebook's output."""
-    assert (
-        repr(BUDGET)
-        == "Budget(window=8192, output=1228, system=800, history=pool, shared_pool=6164)"
-    )
+    expected = "Budget(window=8192, output=1228, system=800, history=pool, shared_pool=6164)"
+    assert repr(BUDGET) == expected
     assert repr(LINES[0]) == "Allocation('system', cap=800, required=True)"
+
+
+OF_SYSTEM = "Unknown field of Allocation('system', cap=800, required=True)"
+OF_OUTPUT = "Unknown field of Reserve('output', Share(0.15), serves='output')"
+FLOOR = [bk.Allocation("a", floor=1)]
 
 
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (
-            lambda: bk.Budget(-1),
-            ValueError,
-            "Invalid window: -1. Use 0 or more.",
-        ),
-        (
-            lambda: bk.Budget(1.5),  # type: ignore[arg-type]
-            TypeError,
-            "Invalid window: 1.5. Expected a whole number of tokens",
-        ),
+        (lambda: bk.Budget(-1), ValueError, "Invalid window: -1. Use 0 or more."),
         (lambda: bk.Budget(True), TypeError, "Invalid window: True"),
+        (lambda: bk.Budget(1.5), TypeError,
+         "Invalid window: 1.5. Expected a whole number of tokens"),  # type: ignore[arg-type]
         (lambda: bk.Reserve("output", -5), ValueError, "Invalid reserve 'output': -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]
         (lambda: bk.Allocation(""), ValueError, "Expected a non-empty string"),
-        (
-            lambda: bk.Allocation("a", fill="most"),  # type: ignore[arg-type]
-            ValueError,
-            "Choose one of: 'prefix', 'skip', 'knapsack",
-        ),
-        (
-            lambda: bk.Allocation("a", required=True, overflow="drop"),
-            ValueError,
-            "is required and has overflow='drop'. Use",
-        ),
+        (lambda: bk.Allocation("a", fill="most"), ValueError,
+         "Choose one of: 'prefix', 'skip',"),  # type: ignore[arg-type]
+        (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError,
+         "is required and has overflow='drop'. Use"),
         (lambda: bk.Allocation("a", weight=-1), ValueError, "Invalid weight of 'a': -1"),
-        (
-            lambda: bk.Budget(9, order="best"),  # type: ignore[arg-type]
-            ValueError,
-            "Choose one of: 'importance', 'caps first', 'pool tog",
-        ),
-        (
-            lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2),
-            ValueError,
-            "Duplicate reserve or section name: 'a'. Use each name once",
-        ),
-        (
-            lambda: bk.Budget(9, (), [bk.Allocation("window")]),
-            ValueError,
-            "Duplicate reserve or section name: 'window'.",
-        ),
-        (
-            lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]),
-            ValueError,
-            "Duplicate reserve or section",
-        ),
-        (
-            lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]),
-            ValueError,
-            "Unknown section for reserve 'r': 'b'.",
-        ),
+        (lambda: bk.Budget(9, order="best"), ValueError,
+         "Choose one of: 'importance', 'caps first', 'pool tog"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError,
+         "Duplicate reserve or section name: 'a'. Use each name once"),
+        (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError,
+         "Duplicate reserve or section name: 'window'."),
+        (lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]), ValueError, "Duplicate reserve or section"),
+        (lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]), ValueError, "Unknown section for reserve 'r': 'b'."),
         (lambda: bk.Budget(9, remainder="b"), ValueError, "Unknown remainder 'b'."),
-        (
-            lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]),
-            ValueError,
-            "floor of 'a' (4) is above its cap (3)",
-        ),
-        (
-            lambda: BUDGET.assign(system={"flor": 1}),
-            LookupError,
-            "Unknown field of Allocation('system', cap=800, required=True): 'flor'. Did you mean 'floor'?",
-        ),
-        (
-            lambda: BUDGET.assign(output={"cap": 1}),
-            LookupError,
-            "Unknown field of Reserve('output', Share(0.15), serves='output'): 'cap'.",
-        ),
+        (lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]), ValueError,
+         "floor of 'a' (4) is above its cap (3)"),
+        (lambda: BUDGET.assign(system={"flor": 1}), LookupError, f"{OF_SYSTEM}: 'flor'. Did you mean 'floor'?"),
         (lambda: BUDGET.assign(system={3: 1}), LookupError, "Unknown field of"),  # type: ignore[dict-item]
-        (
-            lambda: BUDGET.assign(histroy=1),
-            LookupError,
-            "Unknown reserve or section 'histroy'. Did you mean 'history'? Choose one of: 'window'",
-        ),
+        (lambda: BUDGET.assign(output={"cap": 1}), LookupError, f"{OF_OUTPUT}: 'cap'."),
+        (lambda: BUDGET.assign(histroy=1), LookupError,
+         "Unknown reserve or section 'histroy'. Did you mean 'history'? Choose one of: 'window'"),
         (lambda: BUDGET.cap("memory"), LookupError, "Unknown section 'memory'"),
-        (
-            lambda: bk.Budget(9, (), [bk.Allocation("a", floor=1)], order="pool by item"),
-            ValueError,
-            "Remove it, or choose another order, such as 'pool together'",
-        ),
+        (lambda: bk.Budget(9, (), FLOOR, order="pool by item"), ValueError,
+         "Remove it, or choose another order, such as 'pool together'"),
     ],
-)
+)  # fmt: skip
 def test_errors(make: object, error: type[Exception], sentence: str) -> None:
     """One clear sentence each: what was asked, what is known, what to do."""
     with pytest.raises(error, match=re.escape(sentence)):

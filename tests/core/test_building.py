@@ -11,6 +11,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.presets import PRESETS
 from budgetkit.requests import DEFAULT_FRAMING
+from tests.messages import assistant, calling, system, tool_result, user
 
 COUNT = bk.counter("gpt-4o")
 HISTORY = [
@@ -28,13 +29,15 @@ PARTS: dict[str, Any] = {
 }
 
 
+def texts(built: Any) -> list[str]:
+    return [message["content"] for message in built.messages]
+
+
 def test_octopus_six_components_stand_in_the_documents_order_and_under_its_roles() -> None:
     built = bk.build(bk.presets.working_memory(8_000), COUNT, context_role="context", **PARTS)
-    assert [message["role"] for message in built.messages] == [
-        *("system", "system", "context", "context", "context"),
-        *("user", "assistant") * 6,
-        "user",
-    ]
+    passages = ["context"] * 3
+    expected = ["system", "system", *passages, *["user", "assistant"] * 6, "user"]
+    assert [message["role"] for message in built.messages] == expected
     assert built.messages[1]["content"] == PARTS["procedure"]
     assert built.messages[-1]["content"] == PARTS["current"]
     roles = [{**m, "role": "system"} if m["role"] == "context" else m for m in built.messages]
@@ -42,15 +45,16 @@ def test_octopus_six_components_stand_in_the_documents_order_and_under_its_roles
 
 
 def test_components_that_are_empty_are_absent() -> None:
-    built = bk.build(
-        bk.presets.working_memory(8_000),
-        COUNT,
-        **{**PARTS, "procedure": None, "episodes": [], "system": ""},
-    )
-    assert [message["content"] for message in built.messages[:2]] == [
-        "Refunds take five days.",
-        "Parcels leave at noon.",
-    ]
+    parts = {**PARTS, "procedure": None, "episodes": [], "system": ""}
+    built = bk.build(bk.presets.working_memory(8_000), COUNT, **parts)
+    assert texts(built)[:2] == ["Refunds take five days.", "Parcels leave at noon."]
+
+
+def for_seven_messages() -> bk.Budget:
+    """A budget that leaves the history seven of its messages."""
+    others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
+    seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
+    return bk.presets.working_memory(others + seven, output=0, history_floor=0)
 
 
 @pytest.mark.parametrize(
@@ -58,23 +62,14 @@ def test_components_that_are_empty_are_absent() -> None:
     [
         (bk.policies.SlidingWindow(2), "user says 4"),
         # As a running conversation, it begins with the user.
-        (
-            bk.policies.OldestFirst(),
-            "user says 3",
-        ),
+        (bk.policies.OldestFirst(), "user says 3"),
         (None, "assistant says 2"),
     ],
 )
-def test_the_history_is_pruned_by_the_policy_to_what_the_others_leave(
-    policy: Any, first: str
-) -> None:
-    others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
-    seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
-    budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
+def test_the_policy_prunes_the_history_to_what_others_leave(policy: Any, first: str) -> None:
+    budget = for_seven_messages()
     built = bk.build(budget, COUNT, policy=policy, start_on="any", **PARTS)
-    said = [
-        message["content"] for message in built.messages if message["role"] in ("user", "assistant")
-    ]
+    said = [m["content"] for m in built.messages if m["role"] in ("user", "assistant")]
     assert said[0] == first
     assert said[-1] == PARTS["current"]
     assert built.plan.used <= budget.window
@@ -83,39 +78,25 @@ def test_the_history_is_pruned_by_the_policy_to_what_the_others_leave(
 @pytest.mark.parametrize("policy", [bk.policies.OldestFirst(), None])
 def test_a_request_begins_with_a_message_of_the_users(policy: Any) -> None:
     """Anthropic, Gemini and Converse refuse one that begins with the assistant's."""
-    others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
-    seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
-    budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
+    budget = for_seven_messages()
     built = bk.build(budget, COUNT, policy=policy, **PARTS)
-    said = [
-        message["content"] for message in built.messages if message["role"] in ("user", "assistant")
-    ]
+    said = [m["content"] for m in built.messages if m["role"] in ("user", "assistant")]
     assert said[:2] == ["user says 3", "assistant says 3"]
     with pytest.raises(ValueError, match="start_on"):
         bk.build(budget, COUNT, start_on="assistant", **PARTS)  # type: ignore[arg-type] # on purpose
 
 
 def test_a_tool_call_leaves_with_its_result() -> None:
-    call = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
-    }
-    said = [
-        call,
-        {"role": "tool", "tool_call_id": "1", "content": "a result " * 20},
-        {"role": "user", "content": "Hi"},
-    ]
-    built = bk.build(
-        bk.presets.working_memory(60, output=0, history_floor=0),
-        COUNT,
-        history=said,
-        current="And?",
-    )
+    call = calling({"id": "1", "function": {"name": "f", "arguments": "{}"}})
+    said = [call, tool_result("1", "a result " * 20), user("Hi")]
+    budget = bk.presets.working_memory(60, output=0, history_floor=0)
+    built = bk.build(budget, COUNT, history=said, current="And?")
     assert [message["role"] for message in built.messages] == ["user", "user"]
 
 
 def test_stores_are_asked_at_the_same_time() -> None:
+    budget = bk.presets.working_memory(8_000)
+
     async def ask() -> bk.Plan:
         met = asyncio.Barrier(2)
 
@@ -124,35 +105,18 @@ def test_stores_are_asked_at_the_same_time() -> None:
             return found
 
         stores = {"procedure": find(PARTS["procedure"]), "knowledge": find(PARTS["knowledge"])}
-        return (
-            await bk.conversation.build_async(
-                bk.presets.working_memory(8_000), COUNT, **{**PARTS, **stores}
-            )
-        ).plan
+        return (await bk.conversation.build_async(budget, COUNT, **{**PARTS, **stores})).plan
 
-    assert (
-        asyncio.run(ask()).used
-        == bk.build(bk.presets.working_memory(8_000), COUNT, **PARTS).plan.used
-    )
+    assert asyncio.run(ask()).used == bk.build(budget, COUNT, **PARTS).plan.used
 
 
 def test_anchors_pipeline_is_one_call_with_its_diagnostics() -> None:
     passages = [("Refunds take five days. " * 40, 0.9), ("Parcels leave at noon. " * 40, 0.8)]
-    built = bk.build(
-        bk.presets.rag(500),
-        COUNT,
-        system="Be brief.",
-        retrieval=passages,
-        user="Where is my refund?",
-    )
-    assert [message["content"] for message in built.messages][:: len(built.messages) - 1] == [
-        "Be brief.",
-        "Where is my refund?",
-    ]
+    question, budget = "Where is my refund?", bk.presets.rag(500)
+    built = bk.build(budget, COUNT, system="Be brief.", retrieval=passages, user=question)
+    assert (texts(built)[0], texts(built)[-1]) == ("Be brief.", question)
     assert built.plan["retrieval"].granted <= 200 < built.plan["retrieval"].demand
-    assert built.plan["system"].granted == DEFAULT_FRAMING.message(
-        {"role": "system", "content": "Be brief."}, COUNT
-    )
+    assert built.plan["system"].granted == DEFAULT_FRAMING.message(system("Be brief."), COUNT)
 
 
 def test_a_section_that_the_budget_does_not_have_is_told() -> None:
@@ -161,9 +125,7 @@ def test_a_section_that_the_budget_does_not_have_is_told() -> None:
 
 
 def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
-    found = bk.conversation.memory_tokens(
-        "gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief."
-    )
+    found = bk.conversation.memory_tokens("gpt-4o", [user("Hello world")], "Be brief.")
     assert dataclasses.asdict(found) == {
         "model": "gpt-4o",
         "context_window": 128_000,
@@ -174,9 +136,8 @@ def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
         "memory_tokens": 117_491,
         "is_constrained": False,
     }
-    full = bk.conversation.memory_tokens(
-        bk.model("gpt-4o", window=20_000), [{"role": "user", "content": "word " * 30_000}]
-    )
+    small = bk.model("gpt-4o", window=20_000)
+    full = bk.conversation.memory_tokens(small, [user("word " * 30_000)])
     assert (full.memory_tokens, full.is_constrained) == (0, True)
     with pytest.warns(UserWarning, match="Unknown model"):
         assert bk.conversation.memory_tokens("a-model-of-mine").context_window == 8_192
@@ -186,9 +147,8 @@ def test_typical_sizes_are_ranges_and_their_examples_lie_within() -> None:
     preset = PRESETS["working_memory"]
     assert [*preset.ranges["system"]] == [500, 3_000]
     assert preset.ranges.keys() == preset.demand.keys()
-    assert all(
-        low <= preset.demand[section] <= high for section, (low, high) in preset.ranges.items()
-    )
+    for section, (low, high) in preset.ranges.items():
+        assert low <= preset.demand[section] <= high
 
 
 class Asked:
@@ -217,10 +177,8 @@ def test_the_three_ways_of_counting_stand_in_one_table() -> None:
 
 def test_the_last_section_that_is_given_pays_what_every_request_costs() -> None:
     budget = bk.presets.working_memory(8_000)
-    for given in (
-        {"system": "Be brief.", "history": HISTORY[:1]},
-        {"system": "Be brief.", "current": ""},
-    ):
+    for last in ({"history": HISTORY[:1]}, {"current": ""}):
+        given: dict[str, Any] = {"system": "Be brief.", **last}
         for policy in (None, bk.policies.SlidingWindow(2)):
             built = bk.build(budget, COUNT, policy=policy, **given)
             assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
@@ -230,14 +188,12 @@ def test_scores_of_any_kind_nothing_and_what_is_no_pair() -> None:
     budget = bk.presets.rag(4_000)
     for score in (0.9, np.float32(0.9), np.int64(1)):
         built = bk.build(budget, COUNT, retrieval=("passage", score), user="q")
-        assert [message["content"] for message in built.messages] == ["passage", "q"]
+        assert texts(built) == ["passage", "q"]
     built = bk.build(budget, COUNT, retrieval=[None, "x"], user="q")
-    assert [message["content"] for message in built.messages] == ["x", "q"]
+    assert texts(built) == ["x", "q"]
     for wrong in (("a", 0.5, "b"), ("a", "b"), (None, 0.5)):
-        with pytest.raises(
-            ValueError,
-            match="section 'retrieval': a value of type .*. Expected a string, .*, or a pair",
-        ):
+        refusal = "section 'retrieval': a value of type .*. Expected a string, .*, or a pair"
+        with pytest.raises(ValueError, match=refusal):
             bk.build(budget, COUNT, retrieval=[wrong], user="q")
 
 
@@ -260,50 +216,39 @@ def test_the_question_is_the_users_and_last_in_every_preset(name: str, keyword: 
     history = dict(budget.roles)["user"]
     given: dict[str, Any] = {keyword: "Where is my refund?", history: HISTORY}
     built = bk.build(budget, COUNT, **given)
-    assert built.messages[-1] == {"role": "user", "content": "Where is my refund?"}
-    assert [message["content"] for message in built.messages[:-1]] == [
-        message["content"] for message in HISTORY
-    ]
+    assert built.messages[-1] == user("Where is my refund?")
+    said = [message["content"] for message in HISTORY]
+    assert texts(built)[:-1] == said
     assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
-    pruned = bk.build(
-        budget, COUNT, policy=bk.policies.SlidingWindow(2), **{**given, keyword: "And?"}
-    )
-    assert [message["content"] for message in pruned.messages] == [
-        m["content"] for m in HISTORY[-4:]
-    ] + ["And?"]
+    given[keyword] = "And?"
+    pruned = bk.build(budget, COUNT, policy=bk.policies.SlidingWindow(2), **given)
+    assert texts(pruned) == [*said[-4:], "And?"]
 
 
 def test_the_question_comes_last_wherever_its_section_stands() -> None:
-    budget = bk.Budget(
-        500, (), [bk.Allocation("user"), bk.Allocation("system"), bk.Allocation("notes")]
-    )
+    sections = [bk.Allocation("user"), bk.Allocation("system"), bk.Allocation("notes")]
+    budget = bk.Budget(500, (), sections)
     built = bk.build(budget, COUNT, system="Be brief.", notes="A note.", query="Where is it?")
-    assert [(message["role"], message["content"]) for message in built.messages] == [
-        ("system", "Be brief."),
-        ("system", "A note."),
-        ("user", "Where is it?"),
-    ]
+    expected = [("system", "Be brief."), ("system", "A note."), ("user", "Where is it?")]
+    assert [(message["role"], message["content"]) for message in built.messages] == expected
 
 
 @pytest.mark.parametrize("name", ["chat", "rag", "agent", "agent_prompt"])
 def test_a_section_that_is_not_declared_is_refused_where_others_draw_on_the_pool(name: str) -> None:
     """`history=` put old turns after the question."""
     budget = PRESETS[name](8_192)
-    with pytest.raises(
-        LookupError,
-        match=f"Unknown section 'history'.*The history is '{dict(budget.roles)['user']}'",
-    ):
+    refusal = f"Unknown section 'history'.*The history is '{dict(budget.roles)['user']}'"
+    with pytest.raises(LookupError, match=refusal):
         bk.build(budget, COUNT, history=HISTORY, user="Where is it?")
 
 
 def test_the_question_is_given_once_and_by_its_user() -> None:
     budget = bk.presets.chat(8_192)
-    with pytest.raises(
-        ValueError, match="The question was given twice, once as 'query'. Pass it once."
-    ):
+    refusal = "The question was given twice, once as 'query'. Pass it once."
+    with pytest.raises(ValueError, match=refusal):
         bk.build(budget, COUNT, question="Where?", query="Where?")
     with pytest.raises(ValueError, match="Invalid role of the question: 'system'. Expected 'user'"):
-        bk.build(budget, COUNT, question={"role": "system", "content": "Where?"})
+        bk.build(budget, COUNT, question=system("Where?"))
 
 
 @pytest.mark.parametrize(
@@ -322,14 +267,14 @@ def test_the_question_is_given_once_and_by_its_user() -> None:
 def test_a_passage_is_taken_as_what_it_is(passage: Any) -> None:
     for value in (passage, [passage]):
         built = bk.build(bk.presets.rag(4_000), COUNT, retrieval=value, question="When?")
-        assert [message["content"] for message in built.messages] == ["Five days.", "When?"]
+        assert texts(built) == ["Five days.", "When?"]
 
 
 def test_a_passages_own_score_counts() -> None:
     low, high = {"text": "Low.", "score": 0.1}, {"text": "High.", "score": 0.9}
     budget = bk.presets.working_memory(8_000, best=1)
     built = bk.build(budget, COUNT, knowledge=[low, high], question="?")
-    assert [message["content"] for message in built.messages] == ["High.", "?"]
+    assert texts(built) == ["High.", "?"]
 
 
 @pytest.mark.parametrize(
@@ -349,10 +294,7 @@ def test_texts_of_no_tokens_differ_by_nothing_known() -> None:
 
 def test_a_greeting_that_is_left_out_though_all_fits_is_said() -> None:
     """It left in silence, and was no part of the plan."""
-    given: dict[str, Any] = {
-        "conversation": [{"role": "assistant", "content": "I am Ann."}],
-        "question": "Where is it?",
-    }
+    given: dict[str, Any] = {"conversation": [assistant("I am Ann.")], "question": "Where is it?"}
     built = bk.build(bk.presets.chat(4_000), COUNT, **given)
     assert [message["role"] for message in built.messages] == ["user"]
     assert "1 message (" in built.warnings[0]

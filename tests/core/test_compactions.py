@@ -1,7 +1,5 @@
 """Compactions of recorded sessions: what a session has taken out of its requests is in none of the later ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -51,13 +49,8 @@ def test_the_second_compaction_takes_out_the_first_summary() -> None:
 
 
 def test_messages_that_a_compaction_keeps_by_name_stay() -> None:
-    trace = told(
-        "user",
-        "assistant",
-        "user",
-        "user",
-        compactions=[{"at": 3, "first_kept": 3, "kept": [0, "x"]}],
-    )
+    kept = [{"at": 3, "first_kept": 3, "kept": [0, "x"]}]
+    trace = told("user", "assistant", "user", "user", compactions=kept)
     assert [len(message.text) for message in trace.request(3)] == [1, 4]
 
 
@@ -69,16 +62,10 @@ def test_what_claude_code_preserves_by_id_stays() -> None:
     lines = [
         line("user", "a", message={"role": "user", "content": "first"}),
         line("assistant", "b", message={"role": "assistant", "content": "second"}),
-        line(
-            "system",
-            "c",
-            subtype="compact_boundary",
-            content="Conversation compacted",
-            compactMetadata=preserved,
-        ),
+        line("system", "c", subtype="compact_boundary", content="Conversation compacted", compactMetadata=preserved),
         line("user", "d", isCompactSummary=True, message={"role": "user", "content": "summary"}),
         line("assistant", "e", message={"role": "assistant", "content": "third"}),
-    ]
+    ]  # fmt: skip
     (trace,) = bk.load_traces(_file("\n".join(map(json.dumps, lines))))
     assert [message.text for message in trace.request(2)] == ["first", "summary"]
 
@@ -173,13 +160,8 @@ def test_demand_items_and_replay_hold_the_same_messages(trace: Trace, by: str) -
     sizes = trace.counts(len, PLAIN)
 
     def held(sent: int) -> int:
-        return int(
-            sum(
-                size
-                for size, gone in zip(sizes[:sent], trace.gone[:sent], strict=True)
-                if gone >= sent
-            )
-        )
+        pairs = zip(sizes[:sent], trace.gone[:sent], strict=True)
+        return int(sum(size for size, gone in pairs if gone >= sent))
 
     expected = [held(turn.sent) for turn in trace.turns]
     assert trace.demand(len, framing=PLAIN).to_numpy().sum(axis=1).tolist() == expected

@@ -108,9 +108,7 @@ def test_a_branch_of_claude_code_bills_its_own_requests(tmp_path: Path) -> None:
         assert "Not counted: 2 requests copied from an earlier session." in session.trace.warnings
 
 
-def test_sub_agents_beside_a_session_belong_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sub_agents_beside_it_are_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     project = tmp_path / ".claude/projects/-w-demo"
     main = [claude(1, "user", "go"), claude(2, "assistant", "ok"), claude(3, "assistant", "done")]
@@ -185,9 +183,7 @@ def test_a_result_corrects_a_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["s", "s/subagents", "s/subagents/agent-a1.jsonl"])
-def test_no_link_leads_to_a_sub_agent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_no_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """A folder that was a link let in files from outside."""
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     project, outside = tmp_path / ".claude/projects/-w-demo", tmp_path / "outside"

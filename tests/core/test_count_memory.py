@@ -40,9 +40,7 @@ def test_what_is_used_stays_and_what_is_not_goes() -> None:
 
 @settings(max_examples=examples(50), deadline=None)
 @given(st.integers(1_000, 50_000), st.lists(st.text(max_size=3_000), max_size=200))
-def test_memory_stays_within_its_limit_and_never_answers_wrongly(
-    limit: int, texts: list[str]
-) -> None:
+def test_memory_stays_within_its_limit_and_answers_right(limit: int, texts: list[str]) -> None:
     remembered = CountMemory(limit)
     for text in texts:
         assert remembered.count(text, len) == len(text)

@@ -1,7 +1,5 @@
 """The rules of the documents' own configurations: what they accept, refuse, and write back."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -16,6 +14,7 @@ import budgetkit as bk
 from budgetkit import presets
 from budgetkit.conversation import assembly
 from budgetkit.presets import CONTEXT_BUDGET_SCHEMA
+from tests.messages import assistant, user
 
 SYSTEM = {"source": "system", "max_tokens": 800, "priority": 10}
 RETRIEVAL = {"source": "retrieval", "max_tokens": 3_200, "overflow_strategy": "drop"}
@@ -24,11 +23,8 @@ RETRIEVAL = {"source": "retrieval", "max_tokens": 3_200, "overflow_strategy": "d
 def test_anchors_example_in_its_own_words() -> None:
     """004: a pool of 2,992, and what each source may count on."""
     budget = presets.token_budget(8_192, [RETRIEVAL, SYSTEM], 1_200)
-    assert (budget.shared_pool, budget.usable, budget.sections) == (
-        2_992,
-        6_992,
-        ("system", "retrieval", "user"),
-    )
+    expected = (2_992, 6_992, ("system", "retrieval", "user"))
+    assert (budget.shared_pool, budget.usable, budget.sections) == expected
     assert [budget.cap(s) for s in ("system", "retrieval", "memory")] == [800, 3_200, 2_992]
     lines = {a.section: (a.importance, a.overflow, a.required) for a in budget.allocations}
     assert lines == {
@@ -42,26 +38,14 @@ def test_anchors_example_in_its_own_words() -> None:
     ("arguments", "sentence"),
     [
         ((0,), "Invalid total_tokens: 0. Use 1 or more."),
-        (
-            (100, [{**SYSTEM, "max_tokens": 0}]),
-            "Invalid max_tokens of system: 0. Use 1 or more.",
-        ),
-        (
-            (9_000, [{**SYSTEM, "priority": 99}]),
-            "Invalid priority of system: 99. Use a number from 1 to 10.",
-        ),
-        (
-            (9_000, [{**SYSTEM, "priority": 0}]),
-            "Invalid priority of system: 0. Use a number from 1 to 10.",
-        ),
+        ((100, [{**SYSTEM, "max_tokens": 0}]), "Invalid max_tokens of system: 0. Use 1 or more."),
+        ((9_000, [{**SYSTEM, "priority": 99}]), "Invalid priority of system: 99. Use a number from 1 to 10."),
+        ((9_000, [{**SYSTEM, "priority": 0}]), "Invalid priority of system: 0. Use a number from 1 to 10."),
         (
             (9_000, [{**SYSTEM, "source": "retreival"}]),
             "Invalid source: 'retreival'. Choose one of: 'system', 'memory', 'retrieval",
         ),
-        (
-            (9_000, [{**SYSTEM, "overflow_strategy": "burn"}]),
-            "Invalid overflow_strategy of system: 'burn'",
-        ),
+        ((9_000, [{**SYSTEM, "overflow_strategy": "burn"}]), "Invalid overflow_strategy of system: 'burn'"),
         ((9_000, [{"source": "system"}]), "Expected a mapping with 'source' and 'max_tokens'"),
         ((9_000, ["system"]), "Invalid allocation: 'system'. Expected a mapping with 'source' and"),
         ((9_000, [{**SYSTEM, "cap": 3}]), "Expected a mapping with 'source' and 'max_tokens'"),
@@ -69,7 +53,7 @@ def test_anchors_example_in_its_own_words() -> None:
         ((10, [{**SYSTEM, "max_tokens": 11}]), "exceed the window (10) by 1 token."),
         ((100, [], 100), "fill the window"),
     ],
-)
+)  # fmt: skip
 def test_what_anchors_document_refuses(arguments: tuple[Any, ...], sentence: str) -> None:
     """One sentence each."""
     with pytest.raises(ValueError, match=re.escape(sentence)):
@@ -104,27 +88,25 @@ def test_a_configuration_of_plan_195_goes_in_and_comes_out() -> None:
         assert presets.agent_prompt(None, read(text)) == budget
 
 
+TOKENS = st.integers(0, 900) | st.integers(0, 1_000).map(lambda n: f"{n / 10}%") | st.none()
+ON = st.booleans() | st.none()
 RULES = st.fixed_dictionaries(
     {},
     optional={
-        "max_tokens": st.none()
-        | st.integers(0, 900)
-        | st.integers(0, 1_000).map(lambda n: f"{n / 10}%"),
+        "max_tokens": TOKENS,
         "priority": st.sampled_from(["required", "high", "medium", "low"]) | st.none(),
-        "enabled": st.booleans() | st.none(),
+        "enabled": ON,
     },
 )
+NAMES = st.sampled_from(["rag_memories", "goals", "current_message"])
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
         "total_tokens": st.integers(1, 9_000) | st.none(),
         "output_reserve": st.integers(0, 900) | st.just("15%") | st.none(),
-        "enabled": st.booleans() | st.none(),
-        "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority"])
-        | st.none(),
-        "sections": st.dictionaries(
-            st.sampled_from(["rag_memories", "goals", "current_message"]), RULES | st.none()
-        ),
+        "enabled": ON,
+        "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority", None]),
+        "sections": st.dictionaries(NAMES, RULES | st.none()),
     },
 )
 
@@ -166,10 +148,8 @@ def test_what_a_context_budget_cannot_say_is_listed() -> None:
     floor = presets.agent_prompt().assign(rag_memories={"floor": 100})
     assert presets.translate(floor, "plan-195").unsaid == ("rag_memories.floor: 100 becomes 0",)
     found = presets.translate(presets.chat(8_192), "plan-195")
-    assert found.config["context_budget"]["allocations"]["rag_memories"] == {
-        "max_tokens": "25%",
-        "priority": "medium",
-    }
+    expected = {"max_tokens": "25%", "priority": "medium"}
+    assert found.config["context_budget"]["allocations"]["rag_memories"] == expected
     assert found.unsaid[:6] == (
         *("system: renamed system_prompt", "memory: renamed working_memory"),
         *("retrieval: renamed rag_memories", "conversation: renamed action_history"),
@@ -286,12 +266,9 @@ def test_a_full_window_is_told_apart_from_a_cap_in_the_diagnostics() -> None:
 def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> None:
     """MinHistoryTokens of document 000: 4,000 tokens are promised, and an answer of 3,000 leaves 992 of 4,096."""
     budget = bk.presets.working_memory(4_096, output=3_000, history_floor=4_000)
-    messages = [{"role": "user", "content": "w" * 100}]
+    messages = [user("w" * 100)]
     for _ in range(20):
-        messages += [
-            {"role": "assistant", "content": "a" * 100},
-            {"role": "user", "content": "w" * 100},
-        ]
+        messages += [assistant("a" * 100), user("w" * 100)]
     plain: dict[str, Any] = {"counter": len, "framing": bk.requests.Framing()}
     talk = bk.Conversation(budget, **plain)
     talk.add(*messages)
@@ -312,5 +289,5 @@ def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> No
 
 def test_a_floor_that_holds_little_is_not_said_to_give_way() -> None:
     talk = bk.Conversation(bk.presets.working_memory(4_096, output=3_000), counter=len)
-    talk.add({"role": "user", "content": "Hello"})
+    talk.add(user("Hello"))
     assert talk.request().warnings == ()

@@ -1,7 +1,5 @@
 """A proxy for evidence, and how much of it policies keep, on conversations whose evidence is known."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
@@ -67,9 +65,7 @@ def shares() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_at_a_tenth_of_the_conversation_the_oldest_first_lose_the_evidence_and_hindsight_the_least(
-    shares: dict[str, Any],
-) -> None:
+def test_at_a_tenth_oldest_first_loses_most_and_hindsight_least(shares: dict[str, Any]) -> None:
     by_marks = shares["marks"]
     assert by_marks["oldest first", 0.1] <= 0.15
     for part in PARTS:

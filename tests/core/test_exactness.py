@@ -3,8 +3,6 @@
 On 0.2.0 it was said of 2,387 recorded calls and true of 85 % of them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -22,8 +20,9 @@ from budgetkit.requests.billing.evidence import (
     evidence_for,
     find_evidence,
 )
+from tests.messages import assistant, tool_call, tool_result, user
 
-HELLO = {"role": "user", "content": "Hello world"}
+HELLO = user("Hello world")
 SCHEMA = {"type": "object", "properties": {"host": {"type": "string"}}}
 UNION = {
     "type": "object",
@@ -63,9 +62,7 @@ def test_what_many_recorded_calls_confirm_is_exact_and_has_no_interval() -> None
         body("gpt-4o", tools=[{"type": "web_search"}]),
     ],
 )
-def test_what_few_recorded_calls_confirm_has_an_interval_and_says_how_many_there_are(
-    asked: dict[str, Any],
-) -> None:
+def test_few_recorded_calls_give_an_interval_and_their_number(asked: dict[str, Any]) -> None:
     counted = count_request(asked)
     low, high = counted.interval
     assert not counted.exact
@@ -126,14 +123,11 @@ def test_few_projects_widen_an_interval_and_open_models_are_no_ones_but_their_ow
     assert high is not None and high >= 1.2 * tokens
 
 
-PINGS = tuple(
-    {"id": number, "type": "function", "function": {"name": "ping", "arguments": "{}"}}
-    for number in "12"
-)
+PINGS = tuple(tool_call(number, "ping") for number in "12")
 ANSWERED = (
     HELLO,
     {"role": "assistant", "tool_calls": PINGS},
-    *({"role": "tool", "tool_call_id": number, "content": "up"} for number in "12"),
+    *(tool_result(number, "up") for number in "12"),
 )
 ANSWER_SCHEMA = {"type": "json_schema", "json_schema": {"name": "host", "schema": SCHEMA}}
 
@@ -151,9 +145,7 @@ ANSWER_SCHEMA = {"type": "json_schema", "json_schema": {"name": "host", "schema"
         (body("whatever", tools=[tool(SCHEMA)]), 0.1, 0.08),
     ],
 )
-def test_an_interval_holds_what_recorded_calls_were_billed(
-    asked: dict[str, Any], below: float, above: float
-) -> None:
+def test_an_interval_holds_the_bills(asked: dict[str, Any], below: float, above: float) -> None:
     counted = bk.count_request(asked)
     low, high = counted.interval
     assert low <= (1 - below) * counted.tokens
@@ -210,17 +202,14 @@ def test_the_table_calls_exact_only_what_earns_it() -> None:
 
 def test_a_host_that_adds_a_prompt_is_named() -> None:
     venice = count_request(body("gpt-4o"), host="venice")
-    assert (venice.uncounted, venice.exact, venice.interval[1]) == (
-        ("Venice's own prompt",),
-        False,
-        None,
-    )
+    expected = (("Venice's own prompt",), False, None)
+    assert (venice.uncounted, venice.exact, venice.interval[1]) == expected
     vertex = {"contents": [{"parts": [{"text": "Hello"}]}]}
     assert count_request(vertex, "gemini-2.5-flash", host="vertex").tokens
 
 
 def billed(content: Any, model: str = "gpt-4.1-nano", **fields: Any) -> Any:
-    message = {"role": "user", "content": content, **fields.pop("message", {})}
+    message = user(content, **fields.pop("message", {}))
     return bk.count_request({"model": model, "messages": [message], **fields})
 
 
@@ -240,7 +229,7 @@ def test_azures_spelling_of_the_oldest_snapshot_bills_a_token_more_a_message() -
 
 def test_a_name_on_an_answer_that_calls_costs_its_text_alone() -> None:
     call = {"id": "1", "function": {"name": "ping", "arguments": "{}"}}
-    asks = {"role": "assistant", "content": "", "tool_calls": [call]}
+    asks = assistant("", tool_calls=[call])
     named = {**asks, "name": "Ada"}
     plain, with_name = (bk.count_request({"messages": [m]}, "gpt-4o").tokens for m in (asks, named))
     assert with_name == plain + bk.counter("gpt-4o")("Ada")
@@ -264,7 +253,7 @@ def test_what_few_recorded_calls_have_is_never_called_exact() -> None:
     ],
 )
 def test_what_claude_is_shown_from_elsewhere_is_named(field: str, value: object, name: str) -> None:
-    body = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "Hi"}]}
+    body = {"model": "claude-opus-4-8", "messages": [user("Hi")]}
     assert bk.count_request(body).uncounted == ()
     assert bk.count_request(body | {field: value}).uncounted == (name,)
 

@@ -1,7 +1,5 @@
 """Kinds of files that were once read wrongly: each as a small file of our own, with the right values."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
@@ -12,9 +10,10 @@ import zstandard
 
 import budgetkit as bk
 from budgetkit.trace import Trace
+from tests.messages import assistant, calling, tool_call, tool_result, user
 
 Rows = list[Any]
-HELLO = {"role": "user", "content": "Hello"}
+HELLO = user("Hello")
 
 
 def load(folder: Path, written: Any, name: str = "file.json", **options: Any) -> list[Trace]:
@@ -51,47 +50,29 @@ def attached(kind: str, **fields: Any) -> dict[str, Any]:
 
 
 ASKED = claude("u1", None, type="user", message=HELLO)
-ANSWERED = claude(
-    "a1",
-    "x1",
-    type="assistant",
-    message={"role": "assistant", "id": "m1", "content": [{"type": "text", "text": "Yes"}]},
-)
+_YES = assistant([{"type": "text", "text": "Yes"}], id="m1")
+ANSWERED = claude("a1", "x1", type="assistant", message=_YES)
+
+
+FILE = {"type": "text", "file": {"content": "x = 1"}}
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
         (attached("queued_command", prompt="And shorter"), ("user", "And shorter")),
-        (
-            attached("queued_command", prompt=[{"type": "text", "text": "And shorter"}]),
-            ("user", "And shorter"),
-        ),
-        (
-            attached("queued_command", prompt="It ended", commandMode="task-notification"),
-            ("system", "It ended"),
-        ),
-        (
-            attached(
-                "file", filename="a.py", content={"type": "text", "file": {"content": "x = 1"}}
-            ),
-            ("system", "x = 1"),
-        ),
+        (attached("queued_command", prompt=[{"type": "text", "text": "And shorter"}]), ("user", "And shorter")),
+        (attached("queued_command", prompt="It ended", commandMode="task-notification"), ("system", "It ended")),
+        (attached("file", filename="a.py", content=FILE), ("system", "x = 1")),
         (attached("edited_text_file", filename="a.py", snippet="y = 2"), ("system", "y = 2")),
-        (
-            attached("hook_additional_context", hookEvent="PostToolUse", content=["One", "Two"]),
-            ("system", "One\nTwo"),
-        ),
+        (attached("hook_additional_context", hookEvent="PostToolUse", content=["One", "Two"]), ("system", "One\nTwo")),
         (attached("hook_success", hookEvent="SessionStart", content="Up"), ("system", "Up")),
         (attached("hook_success", hookEvent="Stop", content="Down"), None),
         (attached("command_permissions", allowedTools=["Bash"]), None),
-        (
-            {"type": "system", "subtype": "local_command", "content": "3 files"},
-            ("system", "3 files"),
-        ),
+        ({"type": "system", "subtype": "local_command", "content": "3 files"}, ("system", "3 files")),
         ({"type": "system", "subtype": "turn_duration", "durationMs": 5}, None),
     ],
-)
+)  # fmt: skip
 def test_records_that_claude_code_sends_are_messages(
     record: dict[str, Any], message: tuple[str, str] | None, tmp_path: Path
 ) -> None:
@@ -101,16 +82,13 @@ def test_records_that_claude_code_sends_are_messages(
     assert trace.warnings == ()
 
 
-def test_unknown_attachments_and_records_are_named_and_known_messages_are_not(
-    tmp_path: Path,
-) -> None:
+def test_unknown_attachments_and_records_alone_are_named(tmp_path: Path) -> None:
     strange = claude("x1", "u1", **attached("of_2030", content="?"))
     asks = [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]
-    called = claude("a0", "x1", type="assistant", message={"role": "assistant", "content": asks})
+    called = claude("a0", "x1", type="assistant", message=assistant(asks))
     result = claude("r1", "a0", type="tool_result", message={"role": "tool", "content": "text"})
-    (trace,) = load(
-        tmp_path, [ASKED, strange, called, result, ANSWERED | {"parentUuid": "r1"}], "s.jsonl"
-    )
+    records = [ASKED, strange, called, result, ANSWERED | {"parentUuid": "r1"}]
+    (trace,) = load(tmp_path, records, "s.jsonl")
     assert trace.warnings == ("Left out 1 record of unknown kinds: attachment of_2030 (1).",)
     assert said(trace)[2] == ("tool", "text") and trace.messages[2].tool_call_id == "t1"
 
@@ -137,28 +115,22 @@ def test_a_gemini_session_holds_its_context_and_each_result_once(tmp_path: Path)
 
 
 def test_an_inspect_log_is_its_samples_once_with_their_usage(tmp_path: Path) -> None:
-    sample = {
-        "id": 1,
-        "epoch": 1,
-        "input": "Hello",
-        "target": "Hi",
-        "messages": [HELLO, {"role": "assistant", "content": "Hi"}],
-        "output": {"model": "gpt-4o-mini", "usage": {"input_tokens": 12, "output_tokens": 1}},
-    }
-    summary = [{"id": 1, "epoch": 1, "input": "Hello", "target": "Hi"}]
+    summary = {"id": 1, "epoch": 1, "input": "Hello", "target": "Hi"}
+    usage = {"input_tokens": 12, "output_tokens": 1}
+    output = {"model": "gpt-4o-mini", "usage": usage}
+    sample = {**summary, "messages": [HELLO, assistant("Hi")], "output": output}
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("_journal/summaries/1.json", json.dumps(summary))
+        archive.writestr("_journal/summaries/1.json", json.dumps([summary]))
         archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
-        archive.writestr("summaries.json", json.dumps(summary))
+        archive.writestr("summaries.json", json.dumps([summary]))
         archive.writestr("header.json", json.dumps({"eval": {}}))
     # Inspect packs with Zstandard, of which Python's zipfile knows nothing before 3.14.
     packed = tmp_path / "packed.eval"
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("header.json", "{}")
-        archive.writestr(
-            "samples/1.json", zstandard.ZstdCompressor().compress(json.dumps(sample).encode())
-        )
+        compressed = zstandard.ZstdCompressor().compress(json.dumps(sample).encode())
+        archive.writestr("samples/1.json", compressed)
         start = archive.infolist()[1].header_offset
     data = bytearray(packed.read_bytes())
     data[start + 8] = data[data.rindex(b"PK\x01\x02") + 10] = 93
@@ -170,28 +142,17 @@ def test_an_inspect_log_is_its_samples_once_with_their_usage(tmp_path: Path) -> 
 
 
 def span(kind: str, **attributes: Any) -> dict[str, Any]:
-    return {
-        "name": "step",
-        "span_kind": kind,
-        "context": {"span_id": "1"},
-        "attributes": attributes,
-    }
+    about = {"name": "step", "span_kind": kind, "context": {"span_id": "1"}}
+    return {**about, "attributes": attributes}
 
 
-MODEL_SPAN = span(
-    "LLM",
-    **{
-        "llm.input_messages.0.message.role": "user",
-        "llm.input_messages.0.message.content": "Hello",
-    },
-)
+_SAID = "llm.input_messages.0.message"
+MODEL_SPAN = span("LLM", **{f"{_SAID}.role": "user", f"{_SAID}.content": "Hello"})
 
 
 @pytest.mark.parametrize("name", ["spans.json", "spans.jsonl"])
 @pytest.mark.parametrize("order", [1, -1])
-def test_other_spans_beside_those_of_a_model_are_left_out_and_named(
-    name: str, order: int, tmp_path: Path
-) -> None:
+def test_spans_of_no_model_are_named(name: str, order: int, tmp_path: Path) -> None:
     spans = [span("AGENT", **{"input.value": "Hello"}), MODEL_SPAN, span("TOOL")][::order]
     (trace,) = load(tmp_path, spans, name)
     assert said(trace) == [("user", "Hello")]
@@ -200,14 +161,9 @@ def test_other_spans_beside_those_of_a_model_are_left_out_and_named(
     assert warning.startswith(f"Left out 2 {kind} without a conversation")
 
 
-def test_an_entry_that_holds_no_conversation_is_named_by_its_place_and_title(
-    tmp_path: Path,
-) -> None:
-    node = {
-        "id": "a",
-        "parent": None,
-        "message": {"author": {"role": "user"}, "content": {"parts": ["Hello"]}},
-    }
+def test_an_entry_without_a_conversation_is_named(tmp_path: Path) -> None:
+    message = {"author": {"role": "user"}, "content": {"parts": ["Hello"]}}
+    node = {"id": "a", "parent": None, "message": message}
     chat = {"title": "Good", "current_node": "a", "mapping": {"a": node}}
     first, second = load(tmp_path, [chat, {"title": "Broken", "create_time": 1}, chat])
     assert said(first) == said(second) == [("user", "Hello")]
@@ -258,27 +214,22 @@ def test_an_open_webui_answer_is_its_items(tmp_path: Path) -> None:
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sunny."}]},
     ]  # fmt: skip
     html = "<details type='tool_calls'>Sun</details>Sunny."
-    nodes = {
-        "1": message("1", None, "user", content="Hello"),
-        "2": message("2", "1", "assistant", content=html, output=items),
-    }
+    question = message("1", None, "user", content="Hello")
+    nodes = {"1": question, "2": message("2", "1", "assistant", content=html, output=items)}
     (trace,) = load(tmp_path, {"chat": {"history": {"currentId": "2", "messages": nodes}}})
     assert [text for _, text in said(trace)] == ["Hello", "", "Sun", "Sunny."]
     assert calls(trace) == [("c1", "weather")]
     assert trace.messages[1].raw["reasoning_content"] == "Look it up."
 
 
+SHARE_GPT = {
+    "conversations": [{"from": "human", "value": "Hello"}],
+    "chosen": {"from": "gpt", "value": "Good"},
+    "rejected": {"from": "gpt", "value": "Bad"},
+}
 PREFERENCES: list[Any] = [
-    {
-        "conversations": [{"from": "human", "value": "Hello"}],
-        "chosen": {"from": "gpt", "value": "Good"},
-        "rejected": {"from": "gpt", "value": "Bad"},
-    },
-    {
-        "conversations": [HELLO],
-        "chosen": {"role": "assistant", "content": "Good"},
-        "rejected": {"role": "assistant", "content": "Bad"},
-    },
+    SHARE_GPT,
+    {"conversations": [HELLO], "chosen": assistant("Good"), "rejected": assistant("Bad")},
     {"messages": [HELLO], "chosen": "Good", "rejected": "Bad"},
     {"instruction": "", "input": "Hello", "chosen": "Good", "rejected": "Bad"},
 ]
@@ -320,31 +271,30 @@ def test_one_field_of_the_right_name_makes_no_conversation(value: Any, tmp_path:
 
 # Calls and results
 
-CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-RESULT = {"role": "tool", "tool_call_id": "c1", "content": "Sun"}
+CALL = tool_call("c1", "look")
+RESULT = tool_result("c1", "Sun")
 
 
 def part(kind: str) -> dict[str, Any]:
     return {"type": kind, "tool_call_id": "c1", "name": "look", "arguments": "{}"}
 
 
+ASKS = assistant([part("tool_call")])
+OUTPUT = {**RESULT, "content": [{"type": "tool_output", "text": "Sun"}]}
+BY_NAME = {"id": "c1", "function": "look", "arguments": {}}
+
+
 @pytest.mark.parametrize(
     "messages",
     [
-        [{"role": "assistant", "content": [part("tool_call")]}, RESULT],
-        [{"role": "assistant", "content": [part("tool_call")], "tool_calls": [CALL]}, RESULT],
-        [{"role": "assistant", "content": [part("tool_use")], "tool_calls": [CALL]}, RESULT],
-        [
-            {"role": "assistant", "content": [part("tool_call")]},
-            {**RESULT, "content": [{"type": "tool_output", "text": "Sun"}]},
-        ],
-        [RESULT, {"role": "assistant", "content": [part("tool_call")]}],
-        [
-            {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": "look", "arguments": {}}]},
-            RESULT,
-        ],
+        [ASKS, RESULT],
+        [RESULT, ASKS],
+        [ASKS, OUTPUT],
+        [{**ASKS, "tool_calls": [CALL]}, RESULT],
+        [assistant([part("tool_use")], tool_calls=[CALL]), RESULT],
+        [assistant("", tool_calls=[BY_NAME]), RESULT],
     ],
-)  # fmt: skip
+)
 def test_a_call_is_read_once_and_its_result_follows(messages: Rows, tmp_path: Path) -> None:
     (trace,) = load(tmp_path, {"messages": [HELLO, *messages]})
     assert [role for role, _ in said(trace)] == ["user", "assistant", "tool"]
@@ -352,28 +302,18 @@ def test_a_call_is_read_once_and_its_result_follows(messages: Rows, tmp_path: Pa
     assert trace.warnings == () and "Responses" not in trace.format
 
 
+AS_TEXT = '{"name": "look", "arguments": {}}'
+TAGGED = assistant(f"I look. <tool_call>{AS_TEXT}</tool_call>")
+FROM = [("human", "Hello"), ("gpt", "I look."), ("function_call", AS_TEXT), ("observation", "Sun")]
+
+
 @pytest.mark.parametrize(
     "row",
     [
-        {
-            "messages": [
-                HELLO,
-                {
-                    "role": "assistant",
-                    "content": 'I look. <tool_call>{"name": "look", "arguments": {}}</tool_call>',
-                },
-                {"role": "tool", "content": "Sun"},
-            ]
-        },
-        {
-            "conversations": [
-                {"from": "human", "value": "Hello"},
-                {"from": "gpt", "value": "I look."},
-                {"from": "function_call", "value": '{"name": "look", "arguments": {}}'},
-                {"from": "observation", "value": "Sun"},
-            ]
-        },
+        {"messages": [HELLO, TAGGED, {"role": "tool", "content": "Sun"}]},
+        {"conversations": [{"from": speaker, "value": text} for speaker, text in FROM]},
     ],
+    ids=["tagged", "ShareGPT"],
 )
 def test_calls_that_a_data_set_writes_as_text_are_answered(row: Any, tmp_path: Path) -> None:
     (trace,) = load(tmp_path, row)
@@ -426,10 +366,10 @@ def test_no_nearest_format_where_little_agrees(value: Any, tmp_path: Path) -> No
 
 def test_a_plain_chat_with_results_before_their_call(tmp_path: Path) -> None:
     """The result goes behind its call, and usage and passages stay with their messages."""
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    caller = {"role": "assistant", "content": None, "tool_calls": [call]}
-    result = {"role": "tool", "tool_call_id": "a", "content": "seen"}
-    rows: Rows = [HELLO, result, caller, {"role": "user", "content": "And?"}]
+    call = tool_call("a", "look")
+    caller = calling(call)
+    result = tool_result("a", "seen")
+    rows: Rows = [HELLO, result, caller, user("And?")]
     roles = ["user", "assistant", "tool", "user"]
     for written, name in (
         (rows, "list.json"),
@@ -450,7 +390,7 @@ def test_a_plain_chat_with_results_before_their_call(tmp_path: Path) -> None:
 
 # What stands beside messages and answers
 
-YES = {"role": "assistant", "content": "Yes"}
+YES = assistant("Yes")
 OLLAMA = {"prompt_eval_count": 12, "eval_count": 5, "response_token/s": 3.5}
 
 
@@ -460,34 +400,24 @@ def webui(**answer: Any) -> dict[str, Any]:
     return {"chat": {"history": {"currentId": "2", "messages": nodes}}}
 
 
+LANGSMITH = {
+    "run_type": "llm",
+    "inputs": {"messages": [HELLO]},
+    "outputs": {"messages": [HELLO, YES]},
+    "prompt_tokens": 12,
+    "completion_tokens": 5,
+}
+SIZES = {"tokens": {"input_tokens": 12, "output_tokens": 5}}
+
+
 @pytest.mark.parametrize(
     ("value", "answer", "sizes"),
     [
         ({"messages": [HELLO], "message": YES, **OLLAMA}, "Yes", (12, 5)),
         (webui(info=OLLAMA), "Yes", (12, 5)),
         (webui(usage={**OLLAMA, "prompt_tokens": 12, "completion_tokens": 5}), "Yes", (12, 5)),
-        (
-            {
-                "run_type": "llm",
-                "inputs": {"messages": [HELLO]},
-                "outputs": {"messages": [HELLO, YES]},
-                "prompt_tokens": 12,
-                "completion_tokens": 5,
-            },
-            "Yes",
-            (12, 5),
-        ),
-        (
-            {
-                "messages": [HELLO],
-                "response": {
-                    "message": YES,
-                    "usage": {"tokens": {"input_tokens": 12, "output_tokens": 5}},
-                },
-            },
-            "Yes",
-            (12, 5),
-        ),
+        (LANGSMITH, "Yes", (12, 5)),
+        ({"messages": [HELLO], "response": {"message": YES, "usage": SIZES}}, "Yes", (12, 5)),
         ({"prompt": "Hello", "completions": ["One.", "Two."], "labels": [True]}, "One.\nTwo.", ()),
     ],
 )
@@ -519,9 +449,7 @@ def test_files_attached_to_a_chatgpt_message_are_named(tmp_path: Path) -> None:
         ({"prompt": [HELLO], "completions": [[YES], [YES]]}, "Several completions"),
     ],
 )
-def test_formats_that_are_not_read_are_refused_by_name(
-    value: Any, name: str, tmp_path: Path
-) -> None:
+def test_unread_formats_are_refused_by_name(value: Any, name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"{name}.* not supported. (Pass|Copy)"):
         load(tmp_path, value)
 

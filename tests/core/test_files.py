@@ -63,9 +63,8 @@ def test_a_name_that_is_no_data_file_is_an_error_that_says_what_there_is(name: s
 
 
 def test_an_error_about_a_folder_lists_that_folder() -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"Choose one of: encodings/cl100k_base.tiktoken.gz, .*json"
-    ) as error:
+    refusal = r"Choose one of: encodings/cl100k_base.tiktoken.gz, .*json"
+    with pytest.raises(FileNotFoundError, match=refusal) as error:
         files.data_path("encodings/gpt2.tiktoken.gz")
     assert "models.csv" not in str(error.value)
 
@@ -87,12 +86,8 @@ def test_a_table_is_read_when_it_is_first_used_and_once() -> None:
 
     table = files.Table(read)
     assert reads == []
-    assert (table["a"], len(table), {**table}, repr(table)) == (
-        1,
-        2,
-        {"a": 1, "b": 2},
-        "{'a': 1, 'b': 2}",
-    )
+    expected = (1, 2, {"a": 1, "b": 2}, "{'a': 1, 'b': 2}")
+    assert (table["a"], len(table), {**table}, repr(table)) == expected
     assert (reads, table == {"a": 1, "b": 2}) == ([1], True)
     with pytest.raises(KeyError):
         table["c"]

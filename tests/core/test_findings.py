@@ -12,13 +12,7 @@ from budgetkit.budget import Allocation, Budget, Reserve
 from budgetkit.models import Model, model, models
 from budgetkit.plan.advice import CODES, findings
 from budgetkit.presets import PRESETS, working_memory
-from budgetkit.pruning.policies import (
-    OldestFirst,
-    SlidingWindow,
-    Step,
-    TriggerTarget,
-    system,
-)
+from budgetkit.pruning.policies import OldestFirst, SlidingWindow, Step, TriggerTarget, system
 
 TODAY = date(2026, 11, 22)
 WINDOWS = (8_192, 32_768, 128_000, 1_000_000)
@@ -154,18 +148,14 @@ def test_marks_of_a_window_of_which_the_answer_takes_half_collapse() -> None:
         **{section: [tokens] * 5 for section, tokens in PRESETS["working_memory"].demand.items()}
     )
     assert codes(small, policy=system("haystack")) == ["trigger-never-reached"]
-    assert codes(small, policy=system("haystack"), demand=typical) == [
-        "trigger-never-reached",
-        "target-below-fixed",
-    ]
+    expected = ["trigger-never-reached", "target-below-fixed"]
+    assert codes(small, policy=system("haystack"), demand=typical) == expected
     assert codes(small, policy=system("agent-framework"), demand=typical) == ["target-below-fixed"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_preset_for_a_model_with_its_own_encoding_is_found_fault_with(
-    preset: str, name: str
-) -> None:
+def test_no_preset_for_a_model_with_its_encoding_has_a_finding(preset: str, name: str) -> None:
     """Plan #195 reserves nothing for the answer unless its configuration says so."""
     known = model(name)
     holds_answer = known.kind == "shared"

@@ -3,8 +3,6 @@
 The libraries are extras. None is imported to find out whether it is there: litellm asks the network at its import.
 """
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,28 +78,20 @@ def test_half_a_character_is_counted_as_its_replacement(trained: Path) -> None:
 def test_a_file_that_is_no_tokenizer_is_an_error_that_says_what_to_give(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
     for name in ("other.json", "absent.json"):
-        with pytest.raises(
-            ValueError,
-            match=r"Cannot read tokenizer .*json': .+ Pass the path of",
-        ):
+        with pytest.raises(ValueError, match=r"Cannot read tokenizer .*json': .+ Pass the path of"):
             counter(str(tmp_path / name))("Hello")
 
 
-def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_foreign_tokenizers_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetkit.counters.foreign.find_spec", lambda library: None)
-    with pytest.raises(
-        ImportError,
-        match=r"Missing optional dependency 'litellm', which .* needs. Run: pip install 'budgetkit\[makers\]'",
-    ):
+    refusal = r"Missing optional dependency 'litellm', which .* needs. Run: pip install 'budgetkit\[makers\]'"
+    with pytest.raises(ImportError, match=refusal):
         counter("litellm:anthropic_tokenizer.json")("Hello")
 
 
 def test_only_text_is_counted() -> None:
-    with pytest.raises(
-        TypeError, match="Invalid text for some/tokenizer.json: .* Expected a string"
-    ):
+    refusal = "Invalid text for some/tokenizer.json: .* Expected a string"
+    with pytest.raises(TypeError, match=refusal):
         ForeignCounter("some/tokenizer.json")(5)  # type: ignore[arg-type]
 
 
@@ -139,8 +129,6 @@ def test_mistral_counts_as_its_library_does() -> None:
 
 @needs("mistral_common")
 def test_a_tokenizer_that_a_library_does_not_carry_lists_those_it_does() -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"Unknown mistral_common tokenizer 'tekken_9.json'.*tekken_240911",
-    ):
+    refusal = r"Unknown mistral_common tokenizer 'tekken_9.json'.*tekken_240911"
+    with pytest.raises(ValueError, match=refusal):
         counter("mistral:tekken_9.json")("Hello")

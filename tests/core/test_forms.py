@@ -4,8 +4,6 @@ On 0.2.0 whatever came in as Anthropic's, Gemini's, Converse's or OpenAI Respons
 format, without its thinking and signatures, and a result that was added by itself lost its call.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -21,6 +19,7 @@ from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.writing import write_messages
 from tests.conftest import examples
+from tests.messages import assistant, calling, tool_call, tool_result, user
 from tests.provider_rules import RULES
 
 Raw = dict[str, Any]
@@ -47,7 +46,7 @@ class Turn:
 def as_anthropic(turns: list[Turn]) -> list[Raw]:
     messages: list[Raw] = []
     for n, turn in enumerate(turns):
-        messages.append({"role": "user", "content": turn.question})
+        messages.append(user(turn.question))
         for m, step in enumerate(turn.steps):
             blocks: list[Raw] = []
             if step.thought:
@@ -61,25 +60,21 @@ def as_anthropic(turns: list[Turn]) -> list[Raw]:
                 {"type": "tool_use", "id": id, "name": "search", "input": {"query": id}}
                 for id in ids
             ]
-            messages.append({"role": "assistant", "content": blocks})
-            results: list[Raw] = [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": id,
-                    "content": [{"type": "text", "text": text}],
-                }
-                for id, text in zip(ids, step.results, strict=True)
-            ]
+            messages.append(assistant(blocks))
+            results: list[Raw] = []
+            for id, text in zip(ids, step.results, strict=True):
+                content = [{"type": "text", "text": text}]
+                results.append({"type": "tool_result", "tool_use_id": id, "content": content})
             if results:
                 results[-1]["cache_control"] = {"type": "ephemeral"}
-                messages.append({"role": "user", "content": results})
+                messages.append(user(results))
     return messages
 
 
 def as_converse(turns: list[Turn]) -> list[Raw]:
     messages: list[Raw] = []
     for n, turn in enumerate(turns):
-        messages.append({"role": "user", "content": [{"text": turn.question}]})
+        messages.append(user([{"text": turn.question}]))
         for m, step in enumerate(turn.steps):
             blocks: list[Raw] = []
             if step.thought:
@@ -92,13 +87,13 @@ def as_converse(turns: list[Turn]) -> list[Raw]:
                 {"toolUse": {"toolUseId": id, "name": "search", "input": {"query": id}}}
                 for id in ids
             ]
-            messages.append({"role": "assistant", "content": blocks})
+            messages.append(assistant(blocks))
             results = [
                 {"toolResult": {"toolUseId": id, "content": [{"text": text}], "status": "success"}}
                 for id, text in zip(ids, step.results, strict=True)
             ]
             if results:
-                messages.append({"role": "user", "content": results})
+                messages.append(user(results))
     return messages
 
 
@@ -130,27 +125,14 @@ def as_gemini(turns: list[Turn]) -> list[Raw]:
 def as_responses(turns: list[Turn]) -> list[Raw]:
     items: list[Raw] = []
     for n, turn in enumerate(turns):
-        items.append({"role": "user", "content": turn.question})
+        items.append(user(turn.question))
         for m, step in enumerate(turn.steps):
             if step.thought:
-                items.append(
-                    {
-                        "type": "reasoning",
-                        "id": f"rs_{n}_{m}",
-                        "summary": [],
-                        "encrypted_content": "sealed",
-                    }
-                )
+                about = {"type": "reasoning", "id": f"rs_{n}_{m}", "summary": []}
+                items.append({**about, "encrypted_content": "sealed"})
             if step.text:
                 text = {"type": "output_text", "text": step.text, "annotations": []}
-                items.append(
-                    {
-                        "type": "message",
-                        "id": f"msg_{n}_{m}",
-                        "role": "assistant",
-                        "content": [text],
-                    }
-                )
+                items.append({"type": "message", "id": f"msg_{n}_{m}", **assistant([text])})
             ids = [f"call_{n}_{m}_{k}" for k in range(len(step.results))]
             items += [
                 {"type": "function_call", "call_id": id, "name": "search", "arguments": "{}"}
@@ -166,19 +148,12 @@ def as_responses(turns: list[Turn]) -> list[Raw]:
 def as_chat(turns: list[Turn]) -> list[Raw]:
     messages: list[Raw] = []
     for n, turn in enumerate(turns):
-        messages.append({"role": "user", "content": turn.question})
+        messages.append(user(turn.question))
         for m, step in enumerate(turn.steps):
             ids = [f"call_{n}_{m}_{k}" for k in range(len(step.results))]
-            function = {"name": "search", "arguments": "{}"}
-            calls = [{"id": id, "type": "function", "function": function} for id in ids]
-            messages.append(
-                {"role": "assistant", "content": step.text}
-                | ({"tool_calls": calls} if calls else {})
-            )
-            messages += [
-                {"role": "tool", "tool_call_id": id, "content": text}
-                for id, text in zip(ids, step.results, strict=True)
-            ]
+            calls = [tool_call(id, "search") for id in ids]
+            messages.append(assistant(step.text) | ({"tool_calls": calls} if calls else {}))
+            messages += [tool_result(id, text) for id, text in zip(ids, step.results, strict=True)]
     return messages
 
 
@@ -201,18 +176,12 @@ TALK = [
 ]
 #: Without the question that waits for its answer: what an application adds before it.
 TEXT = st.text("ab ", min_size=1, max_size=40).map(lambda text: f"x{text}x")
-STEPS = st.builds(
-    Step, st.sampled_from(["", "Hm."]), TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple)
+THOUGHTS = st.sampled_from(["", "Hm."])
+STEPS = st.builds(Step, THOUGHTS, TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple))
+ANSWERS = st.tuples(STEPS, st.builds(Step, THOUGHTS, TEXT)) | st.just((Step(text="y"),))
+TALKS = st.lists(st.builds(Turn, TEXT, ANSWERS), max_size=5).map(
+    lambda turns: [*turns, Turn("And now?", ())]
 )
-TALKS = st.lists(
-    st.builds(
-        Turn,
-        TEXT,
-        st.tuples(STEPS, st.builds(Step, st.sampled_from(["", "Hm."]), TEXT))
-        | st.just((Step(text="y"),)),
-    ),
-    max_size=5,
-).map(lambda turns: [*turns, Turn("And now?", ())])
 POLICIES = st.sampled_from(
     [
         policies.OldestFirst(),
@@ -226,9 +195,8 @@ POLICIES = st.sampled_from(
 
 
 def window(tokens: int) -> bk.Budget:
-    return bk.Budget(
-        tokens, (), [bk.Allocation("history"), bk.Allocation("current")], undeclared="pool"
-    )
+    sections = [bk.Allocation("history"), bk.Allocation("current")]
+    return bk.Budget(tokens, (), sections, undeclared="pool")
 
 
 def conversation(tokens: int, policy: Policy | None = None, **more: Any) -> bk.Conversation:
@@ -341,13 +309,7 @@ def test_system_text_and_passages_stand_where_the_provider_takes_them() -> None:
     ):
         talk = conversation(100_000, form=form)
         talk.add({"role": "system", "content": "Be brief."})
-        talk.add(
-            {
-                "role": "user",
-                "content": "Where is my refund?",
-                "contexts": ["Refunds take five days."],
-            }
-        )
+        talk.add(user("Where is my refund?", contexts=["Refunds take five days."]))
         request = talk.request()
         assert request.system == system
         assert list(RULES[form](request.messages)) == []
@@ -360,12 +322,9 @@ def test_the_form_is_that_of_the_first_answer_on_and_stays_when_that_answer_has_
     talk.add({"role": "system", "content": "Be brief."}, *as_anthropic(TALK[1:2]))
     talk.request()
     for turn in range(3):
-        talk.add(
-            {"role": "user", "content": f"Question {turn}"},
-            {"role": "assistant", "content": "Yes."},
-        )
+        talk.add(user(f"Question {turn}"), assistant("Yes."))
         talk.request()
-    talk.add({"role": "user", "content": "And now?"})
+    talk.add(user("And now?"))
     assert talk.request().system == "Be brief."
     with pytest.raises(ValueError, match="form"):
         bk.Conversation(window(100), form="claude")  # type: ignore[arg-type] # on purpose
@@ -373,10 +332,10 @@ def test_the_form_is_that_of_the_first_answer_on_and_stays_when_that_answer_has_
 
 def test_messages_of_two_providers_go_out_as_chat() -> None:
     talk = conversation(100_000)
-    talk.add(as_anthropic(TALK[1:2]), as_gemini(TALK[1:2]), {"role": "user", "content": "And now?"})
+    talk.add(as_anthropic(TALK[1:2]), as_gemini(TALK[1:2]), user("And now?"))
     messages = talk.request().messages
     assert [message["role"] for message in messages][:4] == [
-        *("user", "assistant", "tool", "assistant"),
+        *("user", "assistant", "tool", "assistant")
     ]
     assert list(RULES["chat"](messages)) == []
 
@@ -391,41 +350,20 @@ def test_one_form_is_written_as_another() -> None:
 
 def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
     """Anthropic refuses an answer with its id and usage, Gemini one with its finish reason."""
-    blocks = [
-        SimpleNamespace(
-            model_dump=lambda mode=None, exclude_none=None: {"type": "text", "text": "Lisbon."}
-        )
-    ]
-    fields = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude",
-        "stop_reason": "end_turn",
-    }
+    as_dict = lambda mode=None, exclude_none=None: {"type": "text", "text": "Lisbon."}  # noqa: E731
+    blocks = [SimpleNamespace(model_dump=as_dict)]
+    fields = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude"}
+    fields["stop_reason"] = "end_turn"
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "signed"}
     text = {"type": "text", "text": "Lisbon."}
     content = {"role": "model", "parts": [{"text": "Lisbon.", "thoughtSignature": "signed"}]}
-    item = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": "Lisbon."}],
-    }
+    item = {"type": "message", **assistant([{"type": "output_text", "text": "Lisbon."}])}
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
-    message = {
-        "role": "assistant",
-        "content": [{"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "L."}],
-    }
-    question = {"role": "user", "content": "What is the capital of Portugal?"}
+    message = assistant([{"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "L."}])
+    question = user("What is the capital of Portugal?")
     for answer, sent in (
-        (
-            {**fields, "content": [thinking, text], "usage": {}},
-            [{"role": "assistant", "content": [thinking, text]}],
-        ),
-        (
-            {"role": "assistant", "content": [thinking, *blocks]},
-            [{"role": "assistant", "content": [thinking, text]}],
-        ),
+        ({**fields, "content": [thinking, text], "usage": {}}, [assistant([thinking, text])]),
+        (assistant([thinking, *blocks]), [assistant([thinking, text])]),
         ({"candidates": [{"content": content, "finishReason": "STOP"}]}, [content]),
         ({"id": "resp_1", "object": "response", "output": [reasoning, item]}, [reasoning, item]),
         ({"output": {"message": message}, "stopReason": "end_turn"}, [message]),
@@ -437,23 +375,12 @@ def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
 
 def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
     """Server tools stand inside one answer: half of it would be refused."""
-    found = {
-        "type": "web_search_tool_result",
-        "tool_use_id": "srv_1",
-        "content": [{"type": "text", "text": "L" * 50}],
-    }
-    use = {
-        "type": "server_tool_use",
-        "id": "srv_1",
-        "name": "web_search",
-        "input": {"query": "capital"},
-    }
-    answer = {"role": "assistant", "content": [use, found, {"type": "text", "text": "Lisbon."}]}
-    said = [
-        {"role": "user", "content": "Capital?"},
-        answer,
-        {"role": "user", "content": "Thank you."},
-    ]
+    text = {"type": "text", "text": "L" * 50}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [text]}
+    asked = {"name": "web_search", "input": {"query": "capital"}}
+    use = {"type": "server_tool_use", "id": "srv_1", **asked}
+    answer = assistant([use, found, {"type": "text", "text": "Lisbon."}])
+    said = [user("Capital?"), answer, user("Thank you.")]
     for tokens in range(1, 300, 3):
         talk = conversation(tokens, shorten=False)
         talk.add(said)
@@ -477,11 +404,7 @@ def thinking_before_a_call(thought: str) -> list[Raw]:
     thinks = {"type": "thinking", "thinking": thought, "signature": "signed"}
     call = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "the sea"}}
     result = {"type": "tool_result", "tool_use_id": "a", "content": "Lisbon"}
-    return [
-        {"role": "user", "content": "Where?"},
-        {"role": "assistant", "content": [thinks, call]},
-        {"role": "user", "content": [result]},
-    ]
+    return [user("Where?"), assistant([thinks, call]), user([result])]
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-3-5-sonnet"])
@@ -507,14 +430,12 @@ def test_thinking_that_exceeds_the_window_is_over_or_leaves(framing: Framing | N
     assert request.over > 0 or "t" * 5_000 not in json.dumps(request.messages)
     assert request.over > 0 or request.left
 
-    talk.add({"role": "assistant", "content": "In Lisbon."}, {"role": "user", "content": "Thanks."})
+    talk.add(assistant("In Lisbon."), user("Thanks."))
     later = talk.request()
     assert not later.over
     assert "t" * 5_000 not in json.dumps(later.messages)
     assert not any("thinking" in warning for warning in later.warnings)
-    assert "t" * 5_000 not in json.dumps(
-        bk.trim([*said, {"role": "user", "content": "Thanks."}], 1_000, len)
-    )
+    assert "t" * 5_000 not in json.dumps(bk.trim([*said, user("Thanks.")], 1_000, len))
 
 
 @pytest.mark.parametrize("form", ["anthropic", "gemini", "responses"])
@@ -542,17 +463,9 @@ PICTURES: dict[str, Raw] = {
 def with_a_picture(text: str) -> list[Raw]:
     """A question, a call without a text, and its result with a picture, in the chat format."""
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    result = {
-        "role": "tool",
-        "tool_call_id": "a",
-        "content": [{"type": "text", "text": text}, picture],
-    }
-    return [
-        {"role": "user", "content": "Where?"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        result,
-    ]
+    call = tool_call("a", "look")
+    result = tool_result("a", [{"type": "text", "text": text}, picture])
+    return [user("Where?"), assistant("", tool_calls=[call]), result]
 
 
 def result_parts(message: Raw, form: str) -> list[Raw]:
@@ -577,9 +490,7 @@ def test_an_empty_text_beside_calls_is_no_block(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", sorted(PICTURES))
-def test_the_picture_of_a_result_stays_when_it_is_written_in_a_form_and_when_its_text_is_cut(
-    form: str,
-) -> None:
+def test_the_picture_of_a_result_stays_in_any_form_and_when_cut(form: str) -> None:
     """It was left out in silence, though its tokens were counted."""
     whole = conversation(100_000, form=form)
     whole.add(with_a_picture("Lisbon " * 600))
@@ -627,7 +538,7 @@ def test_a_picture_beside_a_result_of_gemini_is_counted() -> None:
 def test_bytes_go_out_as_bytes_and_can_be_saved() -> None:
     """boto3 takes pictures as bytes; they went out as {"type": "file", "bytes": 3}, which Bedrock refuses."""
     picture = {"image": {"format": "png", "source": {"bytes": b"ABC"}}}
-    said = [{"role": "user", "content": [{"text": "What is it?"}, picture]}]
+    said = [user([{"text": "What is it?"}, picture])]
     talk = conversation(100_000)
     talk.add(said)
     again = bk.Conversation.from_json(talk.to_json(), counter=len)
@@ -661,15 +572,13 @@ def test_thinking_is_counted_or_named_in_every_form(form: str, results: tuple[st
         ("anthropic/claude-haiku-4.5", False, True),
     ],
 )
-def test_thinking_in_the_chat_format_goes_by_the_rules_of_the_model(
-    model: str, call: bool, named: bool
-) -> None:
+def test_thinking_in_chat_goes_by_the_model(model: str, call: bool, named: bool) -> None:
     """Two recorded calls of gpt-5.2 cost nothing more for 48 and 231 tokens before a text, and 18 before a call."""
-    calls = [{"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
-    answer: Raw = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm."}
+    calls = [tool_call("a", "look")]
+    answer: Raw = assistant("I look.", reasoning_content="Hm.")
     if call:
         answer["tool_calls"] = calls
-    body = {"model": model, "messages": [{"role": "user", "content": "Where?"}, answer]}
+    body = {"model": model, "messages": [user("Where?"), answer]}
     assert ("thinking in the history" in bk.count_request(body).uncounted) == named
 
 
@@ -694,12 +603,10 @@ def test_gemini_bills_what_was_thought_as_text() -> None:
     "policy", [None, policies.OldestFirst(unit="turn"), policies.SlidingWindow(1)]
 )
 @pytest.mark.parametrize("form", ["chat", "responses"])
-def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
-    form: str, policy: Policy | None
-) -> None:
+def test_the_user_may_speak_between_call_and_result(form: str, policy: Policy | None) -> None:
     """A recorded call: the user speaks while a tool runs; with a small budget the result went out without its call."""
     first, call, result = WRITERS[form]([Turn("Where?", (Step(results=("Lisbon",)),))])
-    asked = {"role": "user", "content": "Go on, please."}
+    asked = user("Go on, please.")
     for tokens in range(len("Go on, please."), 120, 5):
         talk = conversation(tokens, policy)
         for message in (first, call, asked, result):
@@ -713,9 +620,7 @@ def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
 @pytest.mark.parametrize(
     ("tokens", "why", "became"), [(20, "dropped", "omitted"), (900, "shortened", "shortened")]
 )
-def test_trim_says_what_it_left_out_and_warns_of_the_newest_message(
-    form: str, tokens: int, why: str, became: str
-) -> None:
+def test_trim_tells_what_it_left_out(form: str, tokens: int, why: str, became: str) -> None:
     """It returned a list, and a result that was gone or cut could not be told from one that was never there."""
     said = WRITERS[form]([Turn("Where?", (Step(results=("by the sea " * 400,)),))])
     trimmed = bk.trim(said, tokens, len, framing=Framing())
@@ -732,7 +637,7 @@ def test_trim_says_what_it_left_out_and_warns_of_the_newest_message(
 
 def test_of_equal_messages_trim_leaves_the_oldest() -> None:
     said = [{"role": role, "content": "Hello."} for role in ("user", "assistant") * 3] + [
-        {"role": "user", "content": "So?"}
+        user("So?")
     ]
     trimmed = bk.trim(said, 28, len, framing=Framing(), start_on="any")
     assert len(trimmed) + len(trimmed.left) == len(said)
@@ -742,19 +647,14 @@ def test_of_equal_messages_trim_leaves_the_oldest() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("blank", ["", " \n"])
-def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(
-    form: str, blank: str
-) -> None:
+def test_a_blank_message_is_not_sent_where_it_is_refused(form: str, blank: str) -> None:
     """Anthropic, Gemini and Converse refuse a blank text; chat clients write one where a stream broke off."""
     said = [
-        {"role": "user", "content": "Where?"},
-        {"role": "assistant", "content": blank},
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": blank}, {"type": "text", "text": "I ask again."}],
-        },
-        {"role": "assistant", "content": "Lisbon."},
-        {"role": "user", "content": "And the river?"},
+        user("Where?"),
+        assistant(blank),
+        user([{"type": "text", "text": blank}, {"type": "text", "text": "I ask again."}]),
+        assistant("Lisbon."),
+        user("And the river?"),
     ]
     talk = conversation(100_000, form=form)
     talk.add(*said)
@@ -769,12 +669,8 @@ def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(
 
 @pytest.mark.parametrize("form", ["anthropic", "converse"])
 def test_ids_of_calls_are_written_as_the_provider_accepts_them(form: Any) -> None:
-    call = {"id": "functions.x:0", "type": "function", "function": {"name": "x", "arguments": "{}"}}
-    messages: list[Raw] = [
-        {"role": "user", "content": "Why?"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "functions.x:0", "content": "So."},
-    ]
+    call = tool_call("functions.x:0", "x")
+    messages: list[Raw] = [user("Why?"), calling(call), tool_result("functions.x:0", "So.")]
     written = json.dumps([*write_messages(messages, form).messages], default=str)
     assert "functions.x:0" not in written
     assert written.count("functions_x_0") == 2

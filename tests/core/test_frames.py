@@ -4,8 +4,6 @@ The numbers of recorded calls are not repeated here; each rule is, on the smalle
 counted by their characters, so that every number can be checked by eye and no extra is needed.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -17,18 +15,22 @@ from budgetkit.requests import count_request, framing_for, read_request
 from budgetkit.requests.billing import framing as framing_module
 from budgetkit.requests.billing.charges import count_charges
 from budgetkit.requests.billing.frames import FrameRules, frame_for
+from tests.messages import assistant, tool, user
 
-USER = {"role": "user", "content": "Hi"}
+USER = user("Hi")
 TOOL = {"name": "ping", "description": "Ask", "input_schema": {"type": "object"}}
 SHOWN = '<function>{"description": "Ask", "name": "ping", "parameters": {"type": "object"}}</function>\n'
 
 
+def rules(model: str, host: str = "") -> FrameRules:
+    frame = frame_for(model, host)
+    assert frame is not None
+    return FrameRules(frame, model)
+
+
 def billed(model: str, **body: Any) -> int:
     """Count a request by its model's frame, a token a character."""
-    frame = frame_for(model)
-    assert frame is not None
-    request = read_request({"model": model, **body})
-    return sum(count_charges(FrameRules(frame, model).charges(request), len))
+    return sum(count_charges(rules(model).charges(read_request({"model": model, **body})), len))
 
 
 def claude(model: str, *messages: dict[str, Any], **body: Any) -> int:
@@ -44,10 +46,8 @@ def test_a_message_to_claude_costs_its_text_and_a_frame(model: str, request_cost
     assert claude(model) == request_costs + 2
 
 
-def test_claude_bills_each_change_of_speaker_but_not_that_to_an_answer_that_is_gone_on_with() -> (
-    None
-):
-    answer = {"role": "assistant", "content": "Oh"}
+def test_claude_bills_each_change_of_speaker_but_not_to_a_begun_answer() -> None:
+    answer = assistant("Oh")
     assert claude("claude-sonnet-4-5", USER, answer, USER) == 7 + 2 + 3 + 2 + 3 + 2
     assert claude("claude-opus-4-8", USER, answer, USER) == 6 + 2 + 2 + 2 + 2 + 2
     assert claude("claude-sonnet-4-5", USER, answer) == 7 + 2 + 2
@@ -57,18 +57,8 @@ def test_claude_bills_each_change_of_speaker_but_not_that_to_an_answer_that_is_g
 
 def test_claudes_blocks_are_one_text_and_a_leading_line_break_of_the_system_text_is_free() -> None:
     blocks = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
-    request = read_request(
-        {
-            "model": "claude-3-opus",
-            "system": "Be",
-            "messages": [{"role": "user", "content": blocks}],
-        }
-    )
-    frame = frame_for("claude-3-opus")
-    assert frame is not None
-    assert ("Hi",) in [
-        charge.texts for charge in FrameRules(frame, "claude-3-opus").charges(request)
-    ]
+    request = read_request({"model": "claude-3-opus", "system": "Be", "messages": [user(blocks)]})
+    assert ["Hi"] in [[*charge.texts] for charge in rules("claude-3-opus").charges(request)]
     assert claude("claude-sonnet-4-5", system="Be") == 7 + 2 + 2
     assert claude("claude-sonnet-4-5", system="\nBe") == 7 + 3 - 1 + 2
     assert claude("claude-sonnet-4-6", system="Be") == 7 + 2 + 1 + 2
@@ -93,22 +83,13 @@ def test_claude_is_shown_an_answer_schema_indented() -> None:
 
 
 def test_claudes_thinking_and_calls_cost_constants() -> None:
-    assert (
-        claude("claude-haiku-4-5", thinking={"type": "enabled", "budget_tokens": 1024})
-        == 7 + 2 + 29
-    )
+    enabled = {"type": "enabled", "budget_tokens": 1024}
+    assert claude("claude-haiku-4-5", thinking=enabled) == 7 + 2 + 29
     assert claude("claude-haiku-4-5", thinking={"type": "adaptive"}) == 7 + 2
-    call = {
-        "role": "assistant",
-        "content": [{"type": "tool_use", "id": "1", "name": "ping", "input": {"to": "me"}}],
-    }
-    result = {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "1", "content": "up"}],
-    }
-    assert (
-        claude("claude-haiku-4-5", USER, call, result) == 7 + 2 + 3 + (38 + 13 + 4 + 2 + 3) + 3 + 3
-    )
+    call = assistant([{"type": "tool_use", "id": "1", "name": "ping", "input": {"to": "me"}}])
+    result = user([{"type": "tool_result", "tool_use_id": "1", "content": "up"}])
+    used = 38 + 13 + 4 + 2 + 3
+    assert claude("claude-haiku-4-5", USER, call, result) == 7 + 2 + 3 + used + 3 + 3
 
 
 def test_gemini_bills_a_token_for_each_content_since_2_5() -> None:
@@ -122,42 +103,24 @@ def test_gemini_bills_a_token_for_each_content_since_2_5() -> None:
 
 
 def test_chat_templates_bill_each_message_by_its_role() -> None:
-    messages = [
-        {"role": "system", "content": "Be"},
-        USER,
-        {"role": "assistant", "content": "Oh"},
-        USER,
-    ]
+    messages = [{"role": "system", "content": "Be"}, USER, assistant("Oh"), USER]
     assert billed("deepseek-v4-flash", messages=messages) == 8 + 1 + 2 * 1 + 3 + 2
     assert billed("Qwen3-4B", messages=messages) == 8 + 3 + 4 * 5
     assert billed("Qwen/Qwen3.5-9B", messages=messages) == 8 + 5 + 4 * 5
 
 
-def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_for_some_model() -> (
-    None
-):
+def test_every_frame_has_a_number_of_recorded_calls_and_a_model() -> None:
     rows = read_toml("frames.toml")["frame"]
-    assert all(
-        re.fullmatch(r"(text|tools) \d+ of \d+ calls of \d+ projects?.*", row["rows"])
-        for row in rows
-    )
+    calls = r"(text|tools) \d+ of \d+ calls of \d+ projects?.*"
+    assert all(re.fullmatch(calls, row["rows"]) for row in rows)
     names = [
-        *("claude-opus-4-7", "claude-opus-4-8", "claude-opus-4-6"),
-        *("claude-sonnet-4-6", "claude-4.5-haiku"),
+        *("claude-opus-4-7", "claude-opus-4-8", "claude-opus-4-6", "claude-sonnet-4-6"),
+        *("claude-4.5-haiku", "claude-sonnet-4", "claude-3-7-sonnet", "claude-3-5-sonnet"),
+        *("claude-3-haiku", "claude-3-opus", "claude-3-sonnet", "gemini-2.0-flash"),
+        *("vertex/gemini-2.5-pro", "gemini-2.5-pro", "vertex/gemini-3-pro", "gemini-3-pro"),
+        *("deepseek-r1", "deepseek-chat", "gpt-oss-20b", "qwen3.5", "ollama/qwen3:4b"),
+        *("qwen2.5-72b-instruct", "Qwen/Qwen3-4B"),
     ]
-    names += [
-        *("claude-sonnet-4", "claude-3-7-sonnet", "claude-3-5-sonnet"),
-        *("claude-3-haiku", "claude-3-opus"),
-    ]
-    names += [
-        *("claude-3-sonnet", "gemini-2.0-flash", "vertex/gemini-2.5-pro"),
-        *("gemini-2.5-pro", "vertex/gemini-3-pro"),
-    ]
-    names += [
-        *("gemini-3-pro", "deepseek-r1", "deepseek-chat", "gpt-oss-20b"),
-        *("qwen3.5", "ollama/qwen3:4b"),
-    ]
-    names += ["qwen2.5-72b-instruct", "Qwen/Qwen3-4B"]
     frames = [frame_for(name, name.partition("/")[0]) for name in names]
     assert [frame.name for frame in frames if frame is not None] == [row["name"] for row in rows]
 
@@ -178,21 +141,10 @@ def test_claudes_result_stands_on_a_line_of_its_own_and_a_value_before_a_tag() -
     """Counted so, 44 of 54 recorded calls with one result are exact, 21 where each text was counted by itself."""
     call = {"type": "tool_use", "id": "1", "name": "add", "input": {"x": 15}}
     result = {"type": "tool_result", "tool_use_id": "1", "content": "42"}
-    messages = [
-        USER,
-        {"role": "assistant", "content": [call]},
-        {"role": "user", "content": [result]},
-    ]
-    request = read_request(
-        {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Be", "messages": messages}
-    )
-    frame = frame_for("claude-sonnet-4-5")
-    assert frame is not None
-    texts = [
-        text
-        for charge in FrameRules(frame, "claude-sonnet-4-5").charges(request)
-        for text in charge.texts
-    ]
+    messages = [USER, assistant([call]), user([result])]
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Be", "messages": messages}
+    charges = rules("claude-sonnet-4-5").charges(read_request(body))
+    texts = [text for charge in charges for text in charge.texts]
     assert {"\n42", "15<"} <= set(texts)
 
 
@@ -200,35 +152,25 @@ def test_claudes_next_call_costs_a_token_less_and_a_text_after_a_result_five_mor
     def round_of(number: str) -> list[dict[str, Any]]:
         call = {"type": "tool_use", "id": number, "name": "ping", "input": {}}
         result = {"type": "tool_result", "tool_use_id": number, "content": "up"}
-        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        return [assistant([call]), user([result])]
 
     once = claude("claude-sonnet-4-5", USER, *round_of("1"))
     twice = claude("claude-sonnet-4-5", USER, *round_of("1"), *round_of("2"))
     assert twice - once == 3 + 38 + 4 + 3 + 3 - 1
-    asked = {"role": "user", "content": "So?"}
+    asked = user("So?")
     assert claude("claude-sonnet-4-5", USER, *round_of("1"), asked) == once + 3 + 5
 
 
 def test_gemini_on_vertex_pays_less_for_tools_than_on_googles_own_interface() -> None:
     place = {"type": "string", "description": "Town"}
-    tool = {
-        "name": "find",
-        "description": "Look",
-        "parameters": {"type": "object", "properties": {"at": place}},
-    }
-    body = {
-        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
-        "tools": [{"functionDeclarations": [tool]}],
-    }
-    request = read_request(body)
+    parameters = {"type": "object", "properties": {"at": place}}
+    tool = {"name": "find", "description": "Look", "parameters": parameters}
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    request = read_request({"contents": contents, "tools": [{"functionDeclarations": [tool]}]})
     words = len("Hi" + "find" + "Look" + "at" + "Town")
     for host, frame_tokens in (("", 1 + 18 + 9), ("vertex", 0 + 1 + 2)):
-        frame = frame_for("gemini-2.5-pro", host)
-        assert frame is not None
-        assert (
-            sum(count_charges(FrameRules(frame, "gemini-2.5-pro").charges(request), len))
-            == words + frame_tokens
-        )
+        charges = rules("gemini-2.5-pro", host).charges(request)
+        assert sum(count_charges(charges, len)) == words + frame_tokens
 
 
 def test_vertex_bills_the_answer_schema_of_gemini_3() -> None:
@@ -244,62 +186,51 @@ def test_vertex_bills_the_answer_schema_of_gemini_3() -> None:
         ("Generate a person named John who is 30 years old", 13, 77),
         ("Generate a person named Bob", 6, 70),
     ):
-        body = {
-            "contents": [{"role": "user", "parts": [{"text": text}]}],
-            "generationConfig": answer,
-        }
-        own, vertex = (
-            count_request(body, "gemini-3-flash-preview", host=host) for host in ("", "vertex")
-        )
+        contents = [{"role": "user", "parts": [{"text": text}]}]
+        body = {"contents": contents, "generationConfig": answer}
+        own = count_request(body, "gemini-3-flash-preview")
+        vertex = count_request(body, "gemini-3-flash-preview", host="vertex")
         assert abs(own.tokens - by_google) <= 2 and abs(vertex.tokens - by_vertex) <= 4
         low, high = vertex.interval
         assert high is not None and low <= by_vertex <= high
 
 
 def test_a_template_writes_tools_as_json_and_leaves_out_those_that_may_not_be_called() -> None:
-    tool = {"type": "function", "function": {"name": "ping", "parameters": {}}}
-    other = {"type": "function", "function": {"name": "pong", "parameters": {}}}
+    ping, pong = tool("ping", parameters={}), tool("pong", parameters={})
     written = len('{"name": "ping", "parameters": {}}')
+
+    def deepseek(*tools: Any, **choice: Any) -> int:
+        return billed("deepseek-chat", messages=[USER], tools=[*tools], **choice)
+
     bare = billed("deepseek-chat", messages=[USER])
-    assert billed("deepseek-chat", messages=[USER], tools=[tool]) == bare + 221 + written
-    assert billed("deepseek-chat", messages=[USER], tools=[tool, other]) == bare + 221 + 2 * written
-    assert (
-        billed("deepseek-chat", messages=[USER], tools=[tool], tool_choice="required")
-        == bare + 228 + written
-    )
-    assert billed("deepseek-chat", messages=[USER], tools=[tool], tool_choice="none") == bare
+    assert deepseek(ping) == bare + 221 + written
+    assert deepseek(ping, pong) == bare + 221 + 2 * written
+    assert deepseek(ping, tool_choice="required") == bare + 228 + written
+    assert deepseek(ping, tool_choice="none") == bare
     forced = {"type": "function", "function": {"name": "pong"}}
-    assert (
-        billed("deepseek-chat", messages=[USER], tools=[tool, other], tool_choice=forced)
-        == bare + 228 + written
-    )
+    assert deepseek(ping, pong, tool_choice=forced) == bare + 228 + written
     wrapped = len('{"type": "function", "function": {"name": "ping", "parameters": {}}}')
-    assert billed("Qwen/Qwen3-4B", messages=[USER], tools=[tool]) == billed(
-        "Qwen/Qwen3-4B", messages=[USER]
-    ) + (77 + 5 + 1 + wrapped)
+    plain = billed("Qwen/Qwen3-4B", messages=[USER])
+    armed = billed("Qwen/Qwen3-4B", messages=[USER], tools=[ping])
+    assert armed == plain + 77 + 5 + 1 + wrapped
 
 
 def test_qwen_2_5_begins_with_a_system_text_of_its_own_where_none_is_sent() -> None:
     system = {"role": "system", "content": ""}
-    assert (
-        billed("qwen2.5-7b", messages=[USER])
-        == billed("qwen2.5-7b", messages=[system, USER]) - 5 + 21
-    )
+    expected = billed("qwen2.5-7b", messages=[system, USER]) - 5 + 21
+    assert billed("qwen2.5-7b", messages=[USER]) == expected
 
 
 def test_deepseek_adds_a_prompt_where_the_answer_must_be_json() -> None:
     asked = {"response_format": {"type": "json_object"}}
-    assert (
-        billed("deepseek-chat", messages=[USER], **asked)
-        == billed("deepseek-chat", messages=[USER]) + 20
-    )
+    expected = billed("deepseek-chat", messages=[USER]) + 20
+    assert billed("deepseek-chat", messages=[USER], **asked) == expected
 
 
 def test_claudes_tools_are_shown_as_they_are_written_whatever_the_script() -> None:
     dash = {**TOOL, "description": "Ask — twice"}
-    assert claude("claude-haiku-4-5", tools=[dash]) == claude(
-        "claude-haiku-4-5", tools=[TOOL]
-    ) + len(" — twice")
+    plain = claude("claude-haiku-4-5", tools=[TOOL])
+    assert claude("claude-haiku-4-5", tools=[dash]) == plain + len(" — twice")
 
 
 def test_the_line_that_claude_code_puts_before_its_system_text_is_not_billed() -> None:
@@ -363,18 +294,14 @@ def test_a_schema_that_is_no_schema_still_counts_for_gemini_3() -> None:
 
 
 @pytest.mark.parametrize("system", [[], [{"role": "system", "content": "Be"}]])
-def test_a_templates_own_system_text_counts_in_a_conversation_as_in_its_request(
-    system: list[dict[str, str]],
-) -> None:
+def test_a_templates_system_text_counts_in_a_conversation(system: list[dict[str, str]]) -> None:
     """Where none was sent, a conversation with Qwen 2.5 was 21 tokens short of what its request bills."""
     frame = frame_for("qwen2.5-7b")
     assert frame is not None
     framing = bk.requests.Framing(
-        priming=frame.request,
-        without_system=frame.no_system,
-        rules=FrameRules(frame, "qwen2.5-7b"),
+        priming=frame.request, without_system=frame.no_system, rules=FrameRules(frame, "qwen2.5-7b")
     )
-    answer = {"role": "assistant", "content": "Oh"}
+    answer = assistant("Oh")
     messages = [*system, USER, answer, USER]
     tokens = billed("qwen2.5-7b", messages=messages)
     budget = bk.presets.chat(4_000)
@@ -392,9 +319,7 @@ def test_a_templates_own_system_text_counts_in_a_conversation_as_in_its_request(
     assert built.plan.used == tokens
 
 
-def test_the_framing_of_a_model_knows_the_system_text_of_its_template(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_framing_knows_the_templates_system_text(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = frame_for("qwen2.5-7b")
     assert frame is not None
     monkeypatch.setattr(framing_module, "rules_for", lambda model: FrameRules(frame, model.name))

@@ -1,7 +1,5 @@
 """What a message and a request cost beyond their text: one message, nine answers, and how tools and images count."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +21,7 @@ from budgetkit.requests import (
     tile_tokens,
 )
 from budgetkit.requests.billing.declarations import declaration
+from tests.messages import assistant, calling, system, tool, tool_result
 
 HELLO = {"role": "user", "content": "Hello world"}
 
@@ -96,11 +95,7 @@ def test_each_part_of_the_formula_adds_what_it_says() -> None:
     assert framing.request([named, HELLO], words) == 3 + 9 + (3 + 1 + 2)
 
 
-CALL = {
-    "role": "assistant",
-    "content": None,
-    "tool_calls": [{"id": "c1", "function": {"name": "look up", "arguments": "one two three"}}],
-}
+CALL = calling({"id": "c1", "function": {"name": "look up", "arguments": "one two three"}})
 
 
 @pytest.mark.parametrize(
@@ -123,11 +118,7 @@ def test_a_tool_call_and_its_result_as_one_provider_charged_them() -> None:
     """40 tokens were recorded for a request of this shape; this one has the same lengths in other words."""
     place = {"name": "get_current_weather", "arguments": '{"location": "Paris"}'}
     call = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": place}]}
-    result = {
-        "role": "tool",
-        "tool_call_id": "1",
-        "content": "The sky over Los Angeles is clear, 21 degrees outside.",
-    }
+    result = tool_result("1", "The sky over Los Angeles is clear, 21 degrees outside.")
     count = counter("cl100k_base")
     texts = ['{"location":"Paris"}', place["name"], f"functions.{place['name']}", result["content"]]
     assert [count(text) for text in texts] == [5, 3, 4, 13]
@@ -139,40 +130,27 @@ def test_a_tool_call_and_its_result_as_one_provider_charged_them() -> None:
 
 
 def test_the_name_of_a_tool_result_is_not_counted() -> None:
-    result = {"role": "tool", "content": "Sunny", "tool_call_id": "c1"}
+    result = tool_result("c1", "Sunny")
     assert DEFAULT_FRAMING.message(
         {**result, "name": "get_weather"}, words
     ) == DEFAULT_FRAMING.message(result, words)
 
 
 # The shape of the example in OpenAI's cookbook, and the same number of tokens in each text, in other words.
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_current_weather",
-        "description": "Get the present weather of one given place",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "location": {
-                    "type": "string",
-                    "description": "A town with its state, as in San Diego, CA",
-                },
-                "unit": {
-                    "type": "string",
-                    "description": "The scale of temperatures to use",
-                    "enum": ["celsius", "fahrenheit"],
-                },
-            },
-            "required": ["location"],
-        },
+PLACE = {"type": "string", "description": "A town with its state, as in San Diego, CA"}
+SCALES = ["celsius", "fahrenheit"]
+UNIT = {"type": "string", "description": "The scale of temperatures to use", "enum": SCALES}
+WEATHER = tool(
+    "get_current_weather",
+    description="Get the present weather of one given place",
+    parameters={
+        "type": "object",
+        "properties": {"location": PLACE, "unit": UNIT},
+        "required": ["location"],
     },
-}
+)
 QUESTION = [
-    {
-        "role": "system",
-        "content": "You are a friendly guide who can answer to anything about the weather.",
-    },
+    system("You are a friendly guide who can answer to anything about the weather."),
     {"role": "user", "content": "What's it like outside in San Diego?"},
 ]
 
@@ -333,23 +311,19 @@ def image_part(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
+SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+PARSED = {"function": {"name": "f", "arguments": {"a": 1}}}
 NEVER_RAISE: dict[str, dict[str, Any]] = {
-    "null content": {"role": "assistant", "content": None},
+    "null content": assistant(None),
     "no content": {"role": "assistant"},
     "list content": {"role": "user", "content": [{"type": "text", "text": "Hello"}, "world"]},
     "empty list": {"role": "user", "content": []},
     "special token": {"role": "user", "content": "<|endoftext|><|im_start|>"},
     "lone surrogate": {"role": "user", "content": "\ud83d"},
-    "sound": {
-        "role": "user",
-        "content": [{"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}],
-    },
+    "sound": {"role": "user", "content": [SOUND]},
     "file": {"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]},
-    "refusal": {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]},
-    "parsed arguments": {
-        "role": "assistant",
-        "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}],
-    },
+    "refusal": assistant([{"type": "refusal", "refusal": "I cannot."}]),
+    "parsed arguments": {"role": "assistant", "tool_calls": [PARSED]},
     "unknown role": {"role": "critic", "content": "Hm."},
 }
 
@@ -407,9 +381,7 @@ raw_messages = st.builds(
 
 
 @given(st.lists(raw_messages, max_size=6), st.sampled_from(sorted(FRAMINGS)))
-def test_a_request_is_its_priming_its_messages_and_nothing_else(
-    messages: list[dict[str, Any]], name: str
-) -> None:
+def test_a_request_is_priming_and_messages(messages: list[dict[str, Any]], name: str) -> None:
     framing = FRAMINGS[name]
     count: Callable[[str], int] = counter(framing.counter)
     one_by_one = [framing.message(message, count) for message in messages]
@@ -426,4 +398,4 @@ def test_a_request_without_a_system_message_pays_for_the_templates_own() -> None
     framing = Framing(priming=3, without_system=21)
     user = {"role": "user", "content": "Hi"}
     assert framing.request([user], len) == len("Hi") + 3 + 21
-    assert framing.request([{"role": "system", "content": "."}, user], len) == len(".Hi") + 3
+    assert framing.request([system("."), user], len) == len(".Hi") + 3

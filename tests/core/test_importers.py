@@ -1,7 +1,5 @@
 """Conversations in the formats of providers and agents: each kind of file at its smallest, read in full."""
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.trace import to_line, usage_frame
+from tests.messages import assistant, system, tool_call, user
 
 WEATHER = {"type": "object", "properties": {"place": {"type": "string"}}}
 
@@ -26,57 +25,26 @@ def said(trace: bk.Trace) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in trace.messages]
 
 
-ANTHROPIC = {
-    "model": "claude-sonnet-4-5",
-    "max_tokens": 100,
-    "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-    "tools": [{"name": "weather", "description": "Look it up", "input_schema": WEATHER}],
-    "messages": [
-        {"role": "user", "content": "How is Oslo?"},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "I should look.", "signature": "s"},
-                {"type": "text", "text": "Let me look."},
-                {"type": "tool_use", "id": "1", "name": "weather", "input": {"place": "Oslo"}},
-                {"type": "tool_use", "id": "2", "name": "weather", "input": {"place": "Bergen"}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "1",
-                    "content": [{"type": "text", "text": "Sun"}],
-                },
-                {"type": "tool_result", "tool_use_id": "2", "content": "Rain", "is_error": False},
-                {"type": "text", "text": "And now?"},
-                {
-                    "type": "image",
-                    "source": {"type": "url", "url": "https://example.org/sky.png"},
-                    "width": 28,
-                },
-            ],
-        },
-    ],
+#: A request to each provider: the same conversation with two calls at once, thinking and a picture.
+REQUESTS = {
+    row["by"]: row["body"]
+    for row in map(json.loads, Path(__file__).with_name("requests.jsonl").read_text().splitlines())
 }
+SAID = [
+    ("system", "Be brief."),
+    ("user", "How is Oslo?"),
+    ("assistant", "Let me look."),
+    ("tool", "Sun"),
+    ("tool", "Rain"),
+    ("user", "And now?"),
+]
 
 
 def test_anthropic_messages_become_chat_messages() -> None:
-    (trace,) = loaded(ANTHROPIC)
-    assert said(trace) == [
-        ("system", "Be brief."),
-        ("user", "How is Oslo?"),
-        ("assistant", "Let me look."),
-        ("tool", "Sun"),
-        ("tool", "Rain"),
-        ("user", "And now?"),
-    ]
-    assert [(c.id, c.name, c.arguments) for c in trace.messages[2].tool_calls] == [
-        ("1", "weather", '{"place": "Oslo"}'),
-        ("2", "weather", '{"place": "Bergen"}'),
-    ]
+    (trace,) = loaded(REQUESTS["anthropic"])
+    assert said(trace) == SAID
+    expected = [("1", "weather", '{"place": "Oslo"}'), ("2", "weather", '{"place": "Bergen"}')]
+    assert [(c.id, c.name, c.arguments) for c in trace.messages[2].tool_calls] == expected
     assert trace.messages[2].raw["reasoning_content"] == "I should look."
     assert [m.tool_call_id for m in trace.messages[3:5]] == ["1", "2"]
     assert len(trace.messages[5].images) == 1
@@ -84,109 +52,19 @@ def test_anthropic_messages_become_chat_messages() -> None:
     assert trace.fields == {"model": "claude-sonnet-4-5", "max_tokens": 100, "format": "anthropic"}
 
 
-RESPONSES = {
-    "model": "gpt-5",
-    "instructions": "Be brief.",
-    "input": [
-        {"role": "user", "content": [{"type": "input_text", "text": "How is Oslo?"}]},
-        {
-            "type": "reasoning",
-            "id": "r",
-            "summary": [{"type": "summary_text", "text": "I should look."}],
-        },
-        {
-            "type": "function_call",
-            "call_id": "1",
-            "name": "weather",
-            "arguments": '{"place": "Oslo"}',
-        },
-        {
-            "type": "function_call",
-            "call_id": "2",
-            "name": "weather",
-            "arguments": '{"place": "Bergen"}',
-        },
-        {"type": "function_call_output", "call_id": "1", "output": "Sun"},
-        {"type": "function_call_output", "call_id": "2", "output": "Rain"},
-        {
-            "type": "message",
-            "role": "user",
-            "content": [
-                {"type": "input_text", "text": "And now?"},
-                {"type": "input_image", "image_url": "u"},
-            ],
-        },
-        {"type": "item_of_next_year", "text": "New."},
-    ],
-    "tools": [
-        {"type": "function", "name": "weather", "description": "Look it up", "parameters": WEATHER}
-    ],
-}
-
-
 def test_openai_responses_become_chat_messages() -> None:
-    (trace,) = loaded(RESPONSES)
-    assert said(trace) == [
-        ("system", "Be brief."),
-        ("user", "How is Oslo?"),
-        ("assistant", ""),
-        ("tool", "Sun"),
-        ("tool", "Rain"),
-        ("user", "And now?"),
-        ("assistant", "New."),
-    ]
+    (trace,) = loaded(REQUESTS["responses"])
+    assert said(trace) == [*SAID[:2], ("assistant", ""), *SAID[3:], ("assistant", "New.")]
     assert [c.id for c in trace.messages[2].tool_calls] == ["1", "2"]
     assert trace.messages[2].raw["reasoning_content"] == "I should look."
     assert len(trace.messages[5].images) == 1
     assert len(trace.tools) == 1
 
 
-GEMINI = {
-    "systemInstruction": {"parts": [{"text": "Be brief."}]},
-    "tools": [
-        {
-            "functionDeclarations": [
-                {"name": "weather", "description": "Look it up", "parameters": WEATHER}
-            ]
-        }
-    ],
-    "contents": [
-        {"role": "user", "parts": [{"text": "How is Oslo?"}]},
-        {
-            "role": "model",
-            "parts": [
-                {"text": "I should look.", "thought": True},
-                {"text": "Let me look."},
-                {"functionCall": {"name": "weather", "args": {"place": "Oslo"}}},
-                {"functionCall": {"name": "weather", "args": {"place": "Bergen"}}},
-            ],
-        },
-        {
-            "role": "user",
-            "parts": [
-                {"functionResponse": {"name": "weather", "response": {"sky": "Sun"}}},
-                {"functionResponse": {"name": "weather", "response": {"sky": "Rain"}}},
-            ],
-        },
-        {
-            "role": "user",
-            "parts": [{"text": "And now?"}, {"inlineData": {"mimeType": "image/png", "data": ""}}],
-        },
-    ],
-    "generationConfig": {"temperature": 0},
-}
-
-
 def test_gemini_contents_become_chat_messages() -> None:
-    (trace,) = loaded(GEMINI)
-    assert said(trace) == [
-        ("system", "Be brief."),
-        ("user", "How is Oslo?"),
-        ("assistant", "Let me look."),
-        ("tool", '{"sky": "Sun"}'),
-        ("tool", '{"sky": "Rain"}'),
-        ("user", "And now?"),
-    ]
+    (trace,) = loaded(REQUESTS["gemini"])
+    results = [("tool", '{"sky": "Sun"}'), ("tool", '{"sky": "Rain"}')]
+    assert said(trace) == [*SAID[:3], *results, SAID[5]]
     assert [c.id for c in trace.messages[2].tool_calls] == ["weather-1", "weather-2"]
     assert [m.tool_call_id for m in trace.messages[3:5]] == ["weather-1", "weather-2"]
     assert len(trace.messages[5].images) == 1
@@ -195,35 +73,19 @@ def test_gemini_contents_become_chat_messages() -> None:
 
 
 def event(kind: str, content: Any, **more: Any) -> dict[str, Any]:
-    about = {
-        "type": kind,
-        "sessionId": "s1",
-        "timestamp": "2026-11-21T10:00:00Z",
-        "isSidechain": False,
-    }
+    about = {"type": kind, "sessionId": "s1", "timestamp": "2026-11-21T10:00:00Z"}
     message = {"role": kind, "content": content, **more.pop("message", {})}
-    return {**about, "message": message, **more}
+    return {**about, "isSidechain": False, "message": message, **more}
 
 
-USAGE = {
-    "input_tokens": 3,
-    "cache_read_input_tokens": 900,
-    "cache_creation_input_tokens": 40,
-    "output_tokens": 5,
-}
+_CACHE = {"cache_read_input_tokens": 900, "cache_creation_input_tokens": 40}
+BILLED = {"id": "m1", "usage": {"input_tokens": 3, **_CACHE, "output_tokens": 5}}
+LOOK = {"type": "tool_use", "id": "1", "name": "Weather", "input": {}}
 SESSION = [
     {"type": "summary", "summary": "An older session", "leafUuid": "x"},
     event("user", "How is Oslo?", cwd="somewhere"),
-    event(
-        "assistant",
-        [{"type": "text", "text": "Let me look."}],
-        message={"id": "m1", "usage": USAGE},
-    ),
-    event(
-        "assistant",
-        [{"type": "tool_use", "id": "1", "name": "Weather", "input": {}}],
-        message={"id": "m1", "usage": USAGE},
-    ),
+    event("assistant", [{"type": "text", "text": "Let me look."}], message=BILLED),
+    event("assistant", [LOOK], message=BILLED),
     event("user", [{"type": "tool_result", "tool_use_id": "1", "content": "Sun"}]),
     event("user", "What a sub-agent was told", isSidechain=True),
     event("user", "And now?"),
@@ -233,12 +95,7 @@ SESSION = [
 def test_a_claude_code_session_is_a_conversation_and_its_side_chain_another() -> None:
     main, side = loaded(*SESSION)
     assert main.id == "s1"
-    assert said(main) == [
-        ("user", "How is Oslo?"),
-        ("assistant", "Let me look."),
-        ("tool", "Sun"),
-        ("user", "And now?"),
-    ]
+    assert said(main) == [*SAID[1:4], SAID[5]]
     assert len(main.messages[1].tool_calls) == 1
     assert main.messages[0].raw["timestamp"] == "2026-11-21T10:00:00Z"
     assert "other_lines" not in main.fields
@@ -247,16 +104,9 @@ def test_a_claude_code_session_is_a_conversation_and_its_side_chain_another() ->
 
 def test_what_the_provider_counted_is_kept_and_anthropics_cached_tokens_are_added() -> None:
     (row,) = usage_frame(loaded(*SESSION)[0]).iloc[:, :8].to_dict("records")
-    assert row == {
-        "message_index": 1,
-        "model": None,
-        "input_tokens": 3,
-        "output_tokens": 5,
-        "cache_read_tokens": 900,
-        "cache_write_tokens": 40,
-        "context_tokens": 943,
-        "fresh_tokens": 3,
-    }
+    sizes = {"input_tokens": 3, "output_tokens": 5, "context_tokens": 943, "fresh_tokens": 3}
+    cache = {"cache_read_tokens": 900, "cache_write_tokens": 40}
+    assert row == {"message_index": 1, "model": None, **sizes, **cache}
 
 
 @pytest.mark.parametrize(
@@ -266,9 +116,7 @@ def test_what_the_provider_counted_is_kept_and_anthropics_cached_tokens_are_adde
         ("copilot-chat.jsonl", '"k": ["requests", 0', '"k": [["requests"], 0'),
     ],
 )
-def test_a_name_that_is_a_list_in_a_broken_file_is_passed_over(
-    sample: str, sound: str, broken: str
-) -> None:
+def test_a_list_in_place_of_a_name_is_passed_over(sample: str, sound: str, broken: str) -> None:
     """Such a file ended in a raw TypeError: a list stands in no set and is no key."""
     text = (Path(__file__).parents[1] / "formats" / sample).read_text(encoding="utf-8")
     assert sound in text
@@ -283,29 +131,23 @@ def test_the_web_sessions_of_claude_code_hold_the_same_events() -> None:
 
 
 def test_a_trajectory_of_swe_agent_is_what_it_sent() -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
     history = [
-        {"role": "system", "content": "Fix it.", "agent": "main"},
-        {"role": "user", "content": "The issue"},
-        {"role": "assistant", "content": "Look.", "tool_calls": [call], "thought": "Look."},
+        system("Fix it.", agent="main"),
+        user("The issue"),
+        assistant("Look.", tool_calls=[tool_call("1", "bash")], thought="Look."),
         {"role": "tool", "content": "a.txt", "tool_call_ids": ["1"]},
     ]
-    (trace,) = loaded(
-        {"trajectory": [], "history": history, "info": {"exit_status": "submitted"}},
-        name="run.traj",
-    )
+    info = {"exit_status": "submitted"}
+    (trace,) = loaded({"trajectory": [], "history": history, "info": info}, name="run.traj")
     assert [m.role for m in trace.messages] == ["system", "user", "assistant", "tool"]
     assert trace.messages[3].tool_call_id == "1"
     assert trace.messages[0].raw["agent"] == "main"
-    assert trace.fields["info"] == {"exit_status": "submitted"}
+    assert trace.fields["info"] == info
 
 
 def test_a_recorded_call_may_ask_with_a_text() -> None:
-    item = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": "Yo"}],
-    }
+    text = {"type": "output_text", "text": "Yo"}
+    item = {"type": "message", "role": "assistant", "content": [text]}
     usage = {"input_tokens": 8, "input_tokens_details": {"cached_tokens": 4}}
     recorded = {"request": {"input": "Hi"}, "response": {"output": [item], "usage": usage}}
     (trace,) = loaded(recorded)
@@ -335,28 +177,21 @@ def test_unknown_fields_survive_a_round_trip(path: Path) -> None:
 
 
 def test_a_message_carries_what_it_was_made_of() -> None:
-    strange = json.loads(json.dumps(ANTHROPIC))
+    strange = json.loads(json.dumps(REQUESTS["anthropic"]))
     strange["messages"][1]["content"][1]["x_unknown"] = 7
     (trace,) = loaded(strange)
     assert trace.messages[2].raw["native"] == strange["messages"][1]
 
 
 def test_passages_outside_the_messages_survive_a_round_trip() -> None:
-    (trace,) = loaded(
-        {
-            "messages": [{"role": "user", "content": "Hi"}],
-            "contexts": [{"text": "Found.", "score": 0.5}],
-        }
-    )
+    (trace,) = loaded({"messages": [user("Hi")], "contexts": [{"text": "Found.", "score": 0.5}]})
     (again,) = loaded(json.loads(to_line(trace)))
     assert (again.contexts, again.messages) == (trace.contexts, trace.messages)
 
 
 def test_passages_of_any_message_survive_a_round_trip() -> None:
     passages = bk.Message({"role": "user", "contexts": ["Found."]}).contexts
-    messages = tuple(
-        bk.Message({"role": role, "content": role}) for role in ("user", "assistant", "user")
-    )
+    messages = tuple(map(bk.Message, [user("user"), assistant("assistant"), user("user")]))
     (again,) = loaded(json.loads(to_line(bk.Trace("toy", messages, contexts={0: passages}))))
     assert again.contexts == {0: passages}
 
@@ -364,38 +199,27 @@ def test_passages_of_any_message_survive_a_round_trip() -> None:
 def test_what_a_session_lacks_never_refuses_it() -> None:
     """A message without content, a result without its call and a message without a role, as in a cut file."""
     assert said(loaded(*SESSION[:2], event("assistant", 7))[0])[-1] == ("assistant", "")
-    (trace,) = loaded(
-        SESSION[1], event("user", [{"type": "tool_result", "tool_use_id": "9", "content": "?"}])
-    )
-    assert (said(trace)[-1], trace.warnings) == (
-        ("function", "?"),
-        ("tool results without a call, counted as text: 1",),
-    )
+    lost = {"type": "tool_result", "tool_use_id": "9", "content": "?"}
+    (trace,) = loaded(SESSION[1], event("user", [lost]))
+    assert said(trace)[-1] == ("function", "?")
+    assert trace.warnings == ("tool results without a call, counted as text: 1",)
     (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
-    assert (len(trace.messages), trace.warnings) == (
-        1,
-        ("1 record could not be read.",),
-    )
+    assert (len(trace.messages), trace.warnings) == (1, ("1 record could not be read.",))
 
 
 def test_sections_are_mapped_again_in_one_expression() -> None:
     (trace,) = loaded(*SESSION[:5])
-    roles = {
-        "user": "asked",
-        "assistant": "said",
-        "tool": "results",
-        "current": "asked",
-        "step": "results",
-    }
+    roles = {"user": "asked", "assistant": "said", "tool": "results"}
+    roles |= {"current": "asked", "step": "results"}
     assert trace.demand(len, roles=roles).columns.tolist() == ["asked", "said", "results"]
     by_tool = trace.demand(len, roles=lambda m: "results" if m.role == "tool" else "talk")
     assert by_tool.columns.tolist() == ["talk", "results"]
 
 
 def test_openais_chat_format_is_left_as_it_is() -> None:
-    plain = {"messages": [{"role": "user", "content": "Hi"}], "model": "gpt-4o"}
+    plain = {"messages": [user("Hi")], "model": "gpt-4o"}
     (trace,) = loaded(plain)
-    assert trace.messages[0].raw == {"role": "user", "content": "Hi"}
+    assert trace.messages[0].raw == user("Hi")
     assert trace.fields == {"model": "gpt-4o"}
 
 
@@ -403,17 +227,17 @@ def test_openais_chat_format_is_left_as_it_is() -> None:
 def test_an_answer_beside_the_messages_is_read(beside: str) -> None:
     answer: Any = "ok"
     if beside == "choices":
-        answer = [{"message": {"role": "assistant", "content": "ok"}}]
-    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+        answer = [{"message": assistant("ok")}]
+    asked = {"model": "gpt-4o", "messages": [user("hi")]}
     trace = bk.load_trace(asked | {beside: answer, "usage": {"prompt_tokens": 5}})
     assert [(m.role, m.text) for m in trace.messages] == [("user", "hi"), ("assistant", "ok")]
     assert usage_frame(trace)["message_index"].tolist() == [1]
-    whole = [*asked["messages"], {"role": "assistant", "content": "ok"}]
+    whole = [*asked["messages"], assistant("ok")]
     assert len(bk.load_trace({"messages": whole, beside: answer}).messages) == 2
 
 
 def test_both_conversations_of_a_comparison_are_read() -> None:
-    said = [[{"role": "user", "content": text}] for text in ("one", "two")]
+    said = [[user(text)] for text in ("one", "two")]
     row = {"winner": "model_a", "conversation_a": said[0], "conversation_b": said[1]}
     assert [trace.messages[0].text for trace in bk.load_traces(row)] == ["one", "two"]
 
@@ -442,10 +266,10 @@ def test_sums_beside_the_fields_of_a_log_are_read() -> None:
 def test_sums_of_a_whole_session_of_copilot_are_named() -> None:
     """They hold no request, so they are in no bill."""
     metrics = {"gpt-5": {"requests": {"count": 2}, "usage": {"inputTokens": 2000}}}
-    events = {
-        "session.start": {"sessionId": "s"},
-        "user.message": {"content": "hi"},
-        "session.shutdown": {"modelMetrics": metrics},
-    }
-    (trace,) = loaded(*({"type": kind, "data": data} for kind, data in events.items()))
+    events = [
+        {"type": "session.start", "data": {"sessionId": "s"}},
+        {"type": "user.message", "data": {"content": "hi"}},
+        {"type": "session.shutdown", "data": {"modelMetrics": metrics}},
+    ]
+    (trace,) = loaded(*events)
     assert trace.warnings == ("Not read: 1 token sum of a whole session.",)

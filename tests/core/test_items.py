@@ -1,7 +1,5 @@
 """An Item is a plain value: what it refuses, and what it leaves alone."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -31,8 +29,6 @@ def test_tokens_that_are_no_whole_number_are_refused_in_a_sentence(tokens: Any) 
 
 def test_tokens_that_no_column_could_add_up_are_refused_before_they_are_in_one() -> None:
     assert Item("history", MOST_TOKENS).tokens == 2**40
-    with pytest.raises(
-        ValueError,
-        match=r"Invalid token count .*: 1180591620717411303424\. Use .* to 1,099,511,627,776",
-    ):
+    refusal = r"Invalid token count .*: 1180591620717411303424\. Use .* to 1,099,511,627,776"
+    with pytest.raises(ValueError, match=refusal):
         Item("history", 2**70)

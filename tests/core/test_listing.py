@@ -46,13 +46,11 @@ def test_octopus_sends_what_it_retrieved_as_one_message_and_the_episodes_as_anot
         history=[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}],
         current="Where is my refund?",
     )
+    known = "Refunds take five days.\n\nParcels leave at noon.\n\nReturns are free."
     assert [(message["role"], message["content"]) for message in built.messages] == [
         ("system", "Be brief."),
         ("system", "Ask for the order's number."),
-        (
-            "context",
-            "What is known:\n\nRefunds take five days.\n\nParcels leave at noon.\n\nReturns are free.",
-        ),
+        ("context", f"What is known:\n\n{known}"),
         ("context", "What happened:\n1. Last week she asked for a refund.\n2. In May she moved."),
         ("user", "Hello"),
         ("assistant", "Hello."),
@@ -87,13 +85,8 @@ def test_the_numbers_of_the_document_hold() -> None:
 
 def test_what_is_empty_or_dropped_leaves_no_title_behind() -> None:
     budget = bk.presets.rag(4_000).assign(retrieval=5)
-    built = bk.build(
-        budget,
-        COUNT,
-        as_one={"retrieval": "Known:", "memory": "Before:"},
-        retrieval=PASSAGES,
-        user="Hi",
-    )
+    as_one = {"retrieval": "Known:", "memory": "Before:"}
+    built = bk.build(budget, COUNT, as_one=as_one, retrieval=PASSAGES, user="Hi")
     assert [message["content"] for message in built.messages] == ["Hi"]
 
 
@@ -121,14 +114,8 @@ def test_the_last_message_pays_for_the_request() -> None:
 def test_what_cannot_be_one_message_is_refused(as_one: Any, sentence: str) -> None:
     talk = [{"role": "user", "content": "Hello"}]
     with pytest.raises((LookupError, ValueError), match=sentence):
-        bk.build(
-            bk.presets.rag(4_000),
-            COUNT,
-            as_one=as_one,
-            conversation=talk,
-            retrieval=PASSAGES,
-            user="Hi",
-        )
+        given: dict[str, Any] = {"conversation": talk, "retrieval": PASSAGES, "user": "Hi"}
+        bk.build(bk.presets.rag(4_000), COUNT, as_one=as_one, **given)
 
 
 @pytest.mark.parametrize("entry", ["", "{number}", "{", "{text.missing}", "{other}"])
@@ -178,7 +165,6 @@ def test_a_plan_is_written_as_one_in_the_same_sections_as_it_is_built() -> None:
     assert [message["content"][:6] for message in texts] == ["Known:", "Where?"]
     with pytest.raises(LookupError, match="Unknown section 'retreival'"):
         messages(built.plan, as_one=["retreival"])
-    with pytest.raises(
-        ValueError, match="as_one cannot list 'user': it contains a message of role 'user'"
-    ):
+    refusal = "as_one cannot list 'user': it contains a message of role 'user'"
+    with pytest.raises(ValueError, match=refusal):
         messages(built.plan, as_one=["user"])

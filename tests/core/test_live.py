@@ -1,7 +1,5 @@
 """A conversation while it runs: what the next request holds, and that it is what replay says it is."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -21,6 +19,7 @@ from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from tests.conftest import examples
 from tests.lab.test_replay import BY, COMMON, SHARES, SIMPLE, TABLES, window
+from tests.messages import assistant, calling, system, tool_call, tool_result, user
 from tests.slow_replay import ONE_A_CHARACTER, message
 
 
@@ -46,15 +45,10 @@ def traces(draw: st.DrawFn) -> bk.Trace:
         size = draw(st.integers(0, 30))
         if kind in ("call", "broken"):
             names = [f"{place}.{n}" for n in range(draw(st.integers(1, 2)))]
-            calls = [
-                {"id": name, "type": "function", "function": {"name": "", "arguments": ""}}
-                for name in names
-            ]
+            calls = [tool_call(name, "", "") for name in names]
             said.append(message("assistant", size, tool_calls=calls))
             answered = names if kind == "call" else names[1:]
-            said += [
-                message("tool", draw(st.integers(0, 30)), tool_call_id=name) for name in answered
-            ]
+            said += [message("tool", draw(st.integers(0, 30)), tool_call_id=n) for n in answered]
         elif kind == "stray":
             said.append(message("tool", size, tool_call_id="nobody asked"))
         else:
@@ -77,9 +71,8 @@ def driven(
 ) -> list[Request]:
     """Drive a conversation with what was recorded, a request where replay has one."""
     found, done = [], 0
-    for request in bk.replay(
-        trace, window(100), policies.OldestFirst(), counter=len, by=by
-    ).placed.requests:
+    outcome = bk.replay(trace, window(100), policies.OldestFirst(), counter=len, by=by)
+    for request in outcome.placed.requests:
         talk.add(*trace.messages[done : request.sent])
         done = request.sent
         found.append(talk.request())
@@ -112,11 +105,8 @@ CASES = st.builds(Case, traces(), PRUNING, BY, TABLES, st.integers(1, 160), STAR
 def test_live_and_replay_are_one_engine(case: Case) -> None:
     """Request by request: the same messages of the recorded ones, the same size, section by section."""
     trace = case.trace
-    options: dict[str, Any] = {
-        "counter": len,
-        "framing": ONE_A_CHARACTER,
-        "start_on": case.start_on,
-    }
+    options: dict[str, Any] = {"framing": ONE_A_CHARACTER, "start_on": case.start_on}
+    options["counter"] = len
     outcome = bk.replay(trace, case.budget, case.policy, by=case.by, **options)
     talk = bk.Conversation(case.budget, case.policy, shorten=False, overrun="tell", **options)
     frame = outcome.frame()
@@ -128,15 +118,11 @@ def test_live_and_replay_are_one_engine(case: Case) -> None:
             shrunk = NEVER < outcome.kept.shrunk[slot] < number
             text = trace.messages[slot].text
             cap = case.policy.arriving(len(text), trace.messages[slot].role == "tool")
-            assert (
-                content == text
-                or len(content) <= cap < len(text)
-                or (shrunk and len(content) < len(text))
-            )
+            is_capped = len(content) <= cap < len(text)
+            assert content == text or is_capped or (shrunk and len(content) < len(text))
         granted = sections[sections["request"] == number].set_index("section")["tokens"]
-        assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
-            s: t for s, t in granted.items() if s != "history"
-        }
+        planned = {grant.section: grant.granted for grant in request.plan.grants}
+        assert {**planned, "history": 0} == {**granted, "history": 0}
         assert request.plan["history"].demand == frame["history"][number - 1]
         assert len(request.summaries) == frame["summary_calls"][number - 1]
 
@@ -147,20 +133,10 @@ def test_a_request_that_has_to_begins_with_the_user_or_with_a_summary_in_that_ro
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], size: int
 ) -> None:
     """Some providers refuse any other; a history of one section is meant, and a conversation in which a user speaks."""
-    past = dict.fromkeys(("user", "assistant", "tool"), "history")
-    roles = {
-        "system": "system",
-        "context": "knowledge",
-        "current": "current",
-        "step": "current",
-        **past,
-    }
-    more: dict[str, Any] = {
-        "framing": ONE_A_CHARACTER,
-        "shorten": False,
-        "overrun": "tell",
-        "start_on": "user",
-    }
+    roles = dict.fromkeys(("user", "assistant", "tool"), "history")
+    roles |= {"system": "system", "context": "knowledge", "current": "current", "step": "current"}
+    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "shorten": False, "overrun": "tell"}
+    more["start_on"] = "user"
     for request in driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by):
         speakers = [message["role"] for message in request.messages if message["role"] != "system"]
         assert speakers[:1] == ["user"]
@@ -169,11 +145,8 @@ def test_a_request_that_has_to_begins_with_the_user_or_with_a_summary_in_that_ro
 @given(case=CASES)
 @settings(max_examples=examples(60))
 def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(case: Case) -> None:
-    options: dict[str, Any] = {
-        "framing": ONE_A_CHARACTER,
-        "overrun": "tell",
-        "start_on": case.start_on,
-    }
+    options: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell"}
+    options["start_on"] = case.start_on
 
     def new() -> bk.Conversation:
         return bk.Conversation(case.budget, case.policy, len, **options)
@@ -186,30 +159,22 @@ def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
     assert whole == driven(new(), case.trace, case.by, again)
 
 
-def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversation_holds_it() -> (
-    None
-):
+def test_an_unknown_role_is_refused_before_the_conversation_holds_it() -> None:
     """Every later request raised before, whatever was added."""
     talk = bk.Conversation(bk.presets.working_memory(400, output=50), counter=len)
-    talk.add({"role": "user", "content": "hello"})
-    with pytest.raises(
-        ValueError,
-        match="Unknown role 'usr'. .* or name its section in roles=",
-    ):
-        talk.add({"role": "assistant", "content": "hi"}, {"role": "usr", "content": "x"})
+    talk.add(user("hello"))
+    with pytest.raises(ValueError, match="Unknown role 'usr'. .* or name its section in roles="):
+        talk.add(assistant("hi"), {"role": "usr", "content": "x"})
     assert [message["content"] for message in talk.request().messages] == ["hello"]
 
 
 def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -> None:
     """A raw LookupError before, found by changing one thing in what was saved."""
-    saved = json.loads(
-        bk.Conversation(bk.presets.working_memory(400, output=50), counter=len).to_json()
-    )
+    talk = bk.Conversation(bk.presets.working_memory(400, output=50), counter=len)
+    saved = json.loads(talk.to_json())
     del saved["budget"]["roles"]["user"]
-    with pytest.raises(
-        ValueError,
-        match="Not a saved conversation: LookupError .*'user'.* Pass the whole",
-    ):
+    refusal = "Not a saved conversation: LookupError .*'user'.* Pass the whole"
+    with pytest.raises(ValueError, match=refusal):
         bk.Conversation.from_json(json.dumps(saved), counter=len)
 
 
@@ -222,9 +187,7 @@ def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
     roles: dict[str, str],
     size: int,
 ) -> None:
-    talk = bk.Conversation(
-        window(size, roles), policy, len, framing=ONE_A_CHARACTER, overrun="tell"
-    )
+    talk = conversation(window(size, roles), policy, overrun="tell")
     for request in driven(talk, trace, by):
         said = [bk.Message(each) for each in request.messages]
         called = [call.id for each in said for call in each.tool_calls]
@@ -234,46 +197,40 @@ def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
 
 
 @pytest.mark.parametrize("preset", ["agent", "working_memory"])
-def test_results_leave_with_their_calls_though_a_budget_has_a_section_of_their_own(
-    preset: str,
-) -> None:
+def test_results_leave_with_their_calls_from_a_section_of_their_own(preset: str) -> None:
     """0.1.0's engine of replay left the results of calls that had gone, which providers refuse."""
-    talk = bk.Conversation(
-        bk.presets.PRESETS[preset](4_000), counter=len, framing=ONE_A_CHARACTER, overrun="tell"
-    )
+    talk = conversation(bk.presets.PRESETS[preset](4_000), overrun="tell")
     for turn in range(30):
         call = {"id": str(turn), "function": {"name": "look", "arguments": "{}"}}
-        talk.add(
-            {"role": "user", "content": "why " * 20}, {"role": "assistant", "tool_calls": [call]}
-        )
-        talk.add({"role": "tool", "tool_call_id": str(turn), "content": "seen " * 9})
+        talk.add(user("why " * 20), {"role": "assistant", "tool_calls": [call]})
+        talk.add(tool_result(str(turn), "seen " * 9))
         said = [*map(bk.Message, talk.request().messages)]
-        talk.add({"role": "assistant", "content": "so " * 40})
-        assert [c.id for m in said for c in m.tool_calls] == [
-            m.tool_call_id for m in said if m.role == "tool"
-        ]
+        talk.add(assistant("so " * 40))
+        results = [message.tool_call_id for message in said if message.role == "tool"]
+        assert [call.id for message in said for call in message.tool_calls] == results
     assert len(said) < 100  # of 119
+
+
+def conversation(budget: bk.Budget, policy: Any = None, **more: Any) -> bk.Conversation:
+    """Begin a conversation in which a character is a token."""
+    return bk.Conversation(budget, policy, len, framing=ONE_A_CHARACTER, **more)
 
 
 def chat(talk: bk.Conversation, turns: int, size: int = 30) -> list[Request]:
     found = []
     for turn in range(turns):
-        talk.add({"role": "user", "content": f"{turn:04} " + "q" * size})
+        talk.add(user(f"{turn:04} " + "q" * size))
         found.append(talk.request())
-        talk.add({"role": "assistant", "content": f"{turn:04} " + "a" * size})
+        talk.add(assistant(f"{turn:04} " + "a" * size))
     return found
 
 
 def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
     low_mark = policies.TriggerTarget(bk.Share(1), bk.Share(0.5))
-    requests = chat(
-        bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER, start_on="any"), 20
-    )
+    requests = chat(conversation(window(400), low_mark, start_on="any"), 20)
     cut = [i for i, request in enumerate(requests) if request.left]
     # From half of 365 tokens up to all of them it is three turns of 70.
-    assert cut == [
-        *(6, 9, 12, 15, 18),
-    ]
+    assert cut == [6, 9, 12, 15, 18]
     for i, (before, now) in enumerate(itertools.pairwise(requests), start=1):
         kept = now.messages[: len(before.messages)] == before.messages
         assert kept == (i not in cut)
@@ -281,7 +238,7 @@ def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
 
 
 def test_what_has_left_takes_no_memory() -> None:
-    talk = bk.Conversation(window(400), policies.OldestFirst(), len, framing=ONE_A_CHARACTER)
+    talk = conversation(window(400), policies.OldestFirst())
     chat(talk, 300)
     small = len(talk.to_json())
     chat(talk, 3_000)
@@ -295,61 +252,46 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         return written(messages)
 
     policy = policies.Summarise(bk.Share(0.5))
-    with pytest.raises(
-        ValueError, match=r"needs a function that summarises messages.* text= .* summarise="
-    ):
+    missing = r"needs a function that summarises messages.* text= .* summarise="
+    with pytest.raises(ValueError, match=missing):
         bk.Conversation(window(200), policy, len)
-    now = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
-    later = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly)
+    now = conversation(window(200), policy, summarise=written)
+    later = conversation(window(200), policy, summarise=slowly)
     for turn in range(8):
         for talk in (now, later):
-            talk.add({"role": "user", "content": f"{turn} " + "q" * 30})
+            talk.add(user(f"{turn} " + "q" * 30))
         assert now.request() == asyncio.run(later.arequest())
     assert any(each["content"].startswith("sss") for each in now.request().messages)
-    with pytest.raises(
-        TypeError, match=r"Invalid summary: a value of type coroutine. .* await arequest\(\)"
-    ):
-        chat(
-            bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9
-        )
+    awaited = r"Invalid summary: a value of type coroutine. .* await arequest\(\)"
+    with pytest.raises(TypeError, match=awaited):
+        chat(conversation(window(200), policy, summarise=slowly), 9)
 
 
-def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_request() -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"Invalid placeholder: 2. Use at least the \d tokens of an empty result",
-    ):
-        bk.Conversation(window(200), policies.DropToolResults(2))
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [(policies.DropToolResults(2), "placeholder: 2"), (policies.CapResults(1), "tool result: 1")],
+    ids=["placeholder", "cap"],
+)
+def test_a_result_may_not_be_smaller_than_an_empty_one(policy: Policy, name: str) -> None:
+    least = rf"Invalid {name}. Use at least the \d tokens of an empty result"
+    with pytest.raises(ValueError, match=least):
+        bk.Conversation(window(200), policy)
 
 
-def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history_takes_it_in() -> (
-    None
-):
+def test_a_long_tool_result_is_cut_when_the_history_takes_it_in() -> None:
     """In 0.2.0 only replays cut it: the running conversation sent it whole."""
     count = bk.counter("o200k_base")
-    talk = bk.Conversation(
-        bk.presets.working_memory(9_000, output=500), policies.CapResults(100), count
-    )
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    talk.add(
-        {"role": "user", "content": "Look."},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-    )
-    talk.add({"role": "tool", "tool_call_id": "a", "content": "line of a log\n" * 500})
+    budget = bk.presets.working_memory(9_000, output=500)
+    talk = bk.Conversation(budget, policies.CapResults(100), count)
+    talk.add(user("Look."), calling(tool_call("a", "look")))
+    talk.add(tool_result("a", "line of a log\n" * 500))
     assert not talk.request().left, "while its turn lasts, the model reads it whole"
-    talk.add(
-        {"role": "assistant", "content": "It is a log."}, {"role": "user", "content": "And now?"}
-    )
+    talk.add(assistant("It is a log."), user("And now?"))
     request = talk.request()
     result = next(message for message in request.messages if message["role"] == "tool")
     assert count(result["content"]) <= 100
     assert [left.why for left in request.left] == ["shortened"]
     assert talk.request().stable == len(request.messages)
-    with pytest.raises(
-        ValueError,
-        match=r"Invalid tool result: 1. Use at least the \d tokens of an empty result",
-    ):
-        bk.Conversation(window(200), policies.CapResults(1))
 
 
 @pytest.mark.timeout(60)
@@ -391,17 +333,16 @@ def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(
     part: str, changed: Any, said: str
 ) -> None:
     """When it is loaded, in a sentence; the next request would fail on it, or never end."""
-    talk = bk.Conversation(window(200), None, len, framing=ONE_A_CHARACTER)
+    talk = conversation(window(200))
     chat(talk, 1)
-    talk.add({"role": "user", "content": "And then?"})
+    talk.add(user("And then?"))
     talk.request()
     saved = json.loads(talk.to_json())
     assert len(saved["history"]["slots"]) == 3
     place = "history" if part in ("slots", "summaries") else "tally"
     saved[place][part] = changed
-    with pytest.raises(
-        ValueError, match=f"Not a saved conversation: {said}.* Pass the whole text of to_json"
-    ):
+    refusal = f"Not a saved conversation: {said}.* Pass the whole text of to_json"
+    with pytest.raises(ValueError, match=refusal):
         bk.Conversation.from_json(json.dumps(saved), None, len, framing=ONE_A_CHARACTER)
 
 
@@ -410,9 +351,8 @@ def test_a_conversation_saved_by_another_version_is_refused(version: object) -> 
     saved = json.loads(bk.Conversation(window(200), None, len).to_json())
     assert saved["budgetkit"] == 1
     saved["budgetkit"] = version
-    with pytest.raises(
-        ValueError, match="^Unknown version .* of saved conversation. .* version 1; save"
-    ):
+    refusal = "^Unknown version .* of saved conversation. .* version 1; save"
+    with pytest.raises(ValueError, match=refusal):
         bk.Conversation.from_json(json.dumps(saved), None, len)
 
 
@@ -425,11 +365,11 @@ def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_agai
         return written(messages)
 
     policy = policies.Summarise(bk.Share(0.5))
-    talk = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=sometimes)
-    other = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
+    talk = conversation(window(200), policy, summarise=sometimes)
+    other = conversation(window(200), policy, summarise=written)
     for turn in range(5):
-        talk.add({"role": "user", "content": f"{turn} " + "q" * 40})
-        other.add({"role": "user", "content": f"{turn} " + "q" * 40})
+        for one in (talk, other):
+            one.add(user(f"{turn} " + "q" * 40))
         expected = other.request()
         if expected.summaries:
             with pytest.raises(ConnectionError):
@@ -440,11 +380,11 @@ def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_agai
 
 
 def test_threads_and_tasks_share_a_conversation() -> None:
-    talk = bk.Conversation(window(10_000_000), policies.OldestFirst(), len, framing=ONE_A_CHARACTER)
+    talk = conversation(window(10_000_000), policies.OldestFirst())
 
     def speak(name: str) -> None:
         for i in range(100):
-            talk.add({"role": "user", "content": f"{name} {i}"})
+            talk.add(user(f"{name} {i}"))
             assert talk.request().messages
 
     threads = [threading.Thread(target=speak, args=(name,)) for name in "abcd"]
@@ -454,9 +394,8 @@ def test_threads_and_tasks_share_a_conversation() -> None:
         thread.join()
     said = [each["content"] for each in talk.request().messages]
     assert len(said) == 400
-    assert all(
-        [s for s in said if s[0] == name] == [f"{name} {i}" for i in range(100)] for name in "abcd"
-    )
+    for name in "abcd":
+        assert [text for text in said if text[0] == name] == [f"{name} {i}" for i in range(100)]
 
     async def together() -> list[Request]:
         return list(await asyncio.gather(*(talk.arequest() for _ in range(5))))
@@ -467,31 +406,21 @@ def test_threads_and_tasks_share_a_conversation() -> None:
 def test_messages_come_in_any_format_and_a_call_waits_for_its_result() -> None:
     talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
     use = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "it"}}
-    talk.add({"role": "user", "content": "Look."}, [{"role": "assistant", "content": [use]}])
+    talk.add(user("Look."), [assistant([use])])
     waiting = talk.request()
     assert [each["role"] for each in waiting.messages] == ["user"]
     assert [left.why for left in waiting.left] == ["unanswered"]
-    talk.add(
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "a", "content": "seen"}],
-        }
-    )
+    talk.add(user([{"type": "tool_result", "tool_use_id": "a", "content": "seen"}]))
     # They go out in the form in which they came, Anthropic's, where a result is a user's block.
     assert [each["role"] for each in talk.request().messages] == ["user", "assistant", "user"]
 
 
 def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
     count = bk.counter("o200k_base")
-    talk = bk.Conversation(
-        bk.presets.working_memory(4_000, output=500, history_floor=0), counter=count
-    )
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    talk.add(
-        {"role": "user", "content": "Look."},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "a", "content": "line of a log\n" * 5_000},
-    )
+    budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    talk = bk.Conversation(budget, counter=count)
+    result = tool_result("a", "line of a log\n" * 5_000)
+    talk.add(user("Look."), calling(tool_call("a", "look")), result)
     first = talk.request()
     assert [left.why for left in first.left] == ["shortened"]
     assert first.over == 0
@@ -500,52 +429,35 @@ def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
 
 
 def test_what_nothing_can_mend_is_told() -> None:
-    said = {"role": "user", "content": "q" * 300}
-    loose, strict = (
-        window(200),
-        bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("current", required=True)]),
-    )
-    talk = bk.Conversation(loose, counter=len, framing=ONE_A_CHARACTER, overrun="raise")
-    talk.add(said)
-    with pytest.raises(
-        ValueError, match="The request of 300 tokens exceeds the usable window by 100"
-    ):
-        talk.request()
-    talk = bk.Conversation(strict, counter=len, framing=ONE_A_CHARACTER)
-    talk.add(said)
-    with pytest.raises(ValueError, match="exceeds the usable window by 100"):
-        talk.request()
-    talk = bk.Conversation(
-        bk.Budget(200, deficit="signed", undeclared="pool"), counter=len, framing=ONE_A_CHARACTER
-    )
-    talk.add(said)
+    required = [bk.Allocation("history"), bk.Allocation("current", required=True)]
+    over = "exceeds the usable window by 100"
+    loose = conversation(window(200), overrun="raise")
+    strict = conversation(bk.Budget(200, (), required))
+    signed = conversation(bk.Budget(200, deficit="signed", undeclared="pool"))
+    for talk in (loose, strict, signed):
+        talk.add(user("q" * 300))
+    with pytest.raises(ValueError, match=f"The request of 300 tokens {over}"):
+        loose.request()
+    with pytest.raises(ValueError, match=over):
+        strict.request()
     with pytest.warns(UserWarning, match="Shorten the question"):
-        assert talk.request().over == 100
+        assert signed.request().over == 100
 
 
 def test_the_budget_is_told_at_the_end_where_it_breaks_no_prefix() -> None:
     talk = bk.Conversation(bk.presets.working_memory(4_000, output=500), tell=True)
     first, second = chat(talk, 2)
     assert first.messages[-1]["content"].startswith("## Context budget")
-    assert (
-        bk.requests.FRAMINGS["openai"].request(second.messages, bk.counter("o200k_base"))
-        == second.tokens
-    )
+    count = bk.counter("o200k_base")
+    assert bk.requests.FRAMINGS["openai"].request(second.messages, count) == second.tokens
     assert second.messages[: second.stable] == first.messages[:-1]
 
 
 def test_what_no_chat_format_knows_is_sent_as_system_text() -> None:
     talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
-    talk.add(
-        {"role": "procedure", "content": "Ask first."},
-        {"role": "user", "content": "Hi", "contexts": ["A fact."]},
-    )
+    talk.add({"role": "procedure", "content": "Ask first."}, user("Hi", contexts=["A fact."]))
     request = talk.request()
-    assert request.messages == [
-        {"role": "system", "content": "Ask first."},
-        {"role": "system", "content": "A fact."},
-        {"role": "user", "content": "Hi"},
-    ]
+    assert request.messages == [system("Ask first."), system("A fact."), user("Hi")]
     assert request.plan["procedure"].granted > 0
     assert request.plan["knowledge"].granted > 0
 
@@ -565,26 +477,22 @@ def test_trim_keeps_system_question_and_whole_pairs_and_is_never_over() -> None:
         assert question["content"] in [each["content"] for each in kept]
         assert [each for each in kept if each["role"] == "system"] == opening
         messages = [bk.Message(each) for each in kept]
-        assert [c.id for m in messages for c in m.tool_calls] == [
-            m.tool_call_id for m in messages if m.tool_call_id
-        ]
+        results = [message.tool_call_id for message in messages if message.tool_call_id]
+        assert [call.id for message in messages for call in message.tool_calls] == results
     assert len(bk.trim(said, whole)) == len(said)
 
 
 def test_trim_says_what_cannot_be_trimmed() -> None:
     with pytest.raises(ValueError, match=r"exceed the usable window \(.*\) by \d+. Shorten them"):
-        bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
+        bk.trim([user("one two three four five six")], 5)
 
 
 @pytest.mark.parametrize("calls", [0, 2])
 def test_a_result_without_its_call_or_its_siblings_does_not_lack_room(calls: int) -> None:
     """It was said not to fit, with most of the budget free."""
-    look = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
-    call = {"role": "assistant", "tool_calls": [{"id": str(n), **look} for n in range(calls)]}
-    said = [{"role": "user", "content": "go"}, *[call][:calls]]
-    made = bk.trim(
-        [*said, {"role": "tool", "tool_call_id": "0", "content": "one"}], 1_000, model="gpt-4o"
-    )
+    call = {"role": "assistant", "tool_calls": [tool_call(str(n), "look") for n in range(calls)]}
+    said = [user("go"), *[call][:calls], tool_result("0", "one")]
+    made = bk.trim(said, 1_000, model="gpt-4o")
     assert {left.why for left in made.left} == {"unanswered"}
     assert made.warnings == (
         "The newest message, with role tool, is omitted, because a call has no result or a result has no call. "
@@ -593,7 +501,7 @@ def test_a_result_without_its_call_or_its_siblings_does_not_lack_room(calls: int
 
 
 def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
-    hello = {"role": "user", "content": "Hello world"}
+    hello = user("Hello world")
     forms: list[Any] = [
         hello,
         [hello],
@@ -613,22 +521,18 @@ def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
 def test_trim_cuts_a_result_inside_rather_than_drop_what_was_just_found(most: int) -> None:
     """The call and its result left once the floor of one message gave way, though the result can be cut."""
     count = bk.counter("o200k_base")
-    call = {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    question = {"role": "user", "content": "What is in the file?"}
-    result = {"role": "tool", "tool_call_id": "a", "content": "line of text " * 400}
-    kept = bk.trim(
-        [question, {"role": "assistant", "content": None, "tool_calls": [call]}, result], most
-    )
+    call = tool_call("a", "read")
+    question = user("What is in the file?")
+    result = tool_result("a", "line of text " * 400)
+    kept = bk.trim([question, calling(call), result], most)
     assert [message["role"] for message in kept] == ["user", "assistant", "tool"]
     assert kept[-1]["content"].startswith("line of text")
     assert 0.7 * most <= bk.requests.FRAMINGS["openai"].request(kept, count) <= most
 
 
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
-    said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
-    assert [
-        each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)
-    ] == ["And?"]
+    question = user("And?")
+    assert bk.trim([user("x " * 900), assistant("y " * 900), question], 60) == [question]
 
 
 def again(raw: Any, number: int) -> dict[str, Any]:
@@ -686,11 +590,9 @@ def test_what_trim_reads_off_is_what_the_engine_keeps(
     left_out = {"contexts"} if named else {"contexts", "name"}
     rounds = [again(m.raw, number) for number in range(3) for m in trace.messages][missing:]
     said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
-    more: dict[str, Any] = {
-        "framing": bk.requests.FRAMINGS[framing],
-        "tools": bk.load_trace("coding-agent").tools[:1] * schemas,
-    }
-    more["start_on"] = start_on
+    tools = bk.load_trace("coding-agent").tools[:1] * schemas
+    framed = bk.requests.FRAMINGS[framing]
+    more: dict[str, Any] = {"framing": framed, "tools": tools, "start_on": start_on}
     try:
         kept = bk.trim(said, size, len, **more)
     except ValueError as error:
@@ -701,24 +603,19 @@ def test_what_trim_reads_off_is_what_the_engine_keeps(
     if not said:
         assert kept == []  # nothing is sent
         return
-    assert bk.requests.FRAMINGS[framing].request(kept, len, more["tools"]) <= size
+    assert framed.request(kept, len, tools) <= size
 
 
 @pytest.mark.parametrize("name", ["support-chat", "coding-agent"])
 def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And gives back copies, in the order in which they came."""
-    said = [
-        {k: v for k, v in m.raw.items() if k != "contexts"} for m in bk.load_trace(name).messages
-    ]
-    said = said[
-        : max(
-            i for i, raw in enumerate(said) if raw["role"] != "tool" and not raw.get("tool_calls")
-        )
-        + 1
-    ]
+    messages = bk.load_trace(name).messages
+    said = [{key: field for key, field in m.raw.items() if key != "contexts"} for m in messages]
+    while said[-1]["role"] == "tool" or said[-1].get("tool_calls"):
+        said.pop()
     whole = bk.requests.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
     monkeypatch.setattr(trimming, "first_request", None)
-    stray = {"role": "tool", "tool_call_id": "of a call that is not here", "content": "late"}
+    stray = tool_result("of a call that is not here", "late")
     assert bk.trim([stray, *said, stray], whole) == said, "results without calls are never sent"
     for limit in (whole, whole // 2, whole // 4):
         kept = bk.trim(said, limit)
@@ -737,11 +634,9 @@ def test_the_text_beside_a_picture_is_cut_before_its_call_leaves() -> None:
     """The picture cannot be cut; the call and its result left instead of the text beside it."""
     picture = {"type": "image_url", "image_url": {"url": "data:,", "detail": "low"}}
     text = {"type": "text", "text": "seen\n" * 500}
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    asked = {"role": "user", "content": "What is this?"}
-    looks = {"role": "assistant", "tool_calls": [call]}
-    result = {"role": "tool", "tool_call_id": "a", "content": [text, picture]}
-    sent = bk.trim([asked, looks, result], 600, model="gpt-4o")
+    result = tool_result("a", [text, picture])
+    looks = {"role": "assistant", "tool_calls": [tool_call("a", "look")]}
+    sent = bk.trim([user("What is this?"), looks, result], 600, model="gpt-4o")
     assert [message["role"] for message in sent] == ["user", "assistant", "tool"]
     cut, kept = sent[-1]["content"]
     assert kept == picture

@@ -89,11 +89,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "Invalid ratio: 15. Use a number from 0 to 1, such as 0.15 for 15 %.",
     ),
-    "negative tokens": (
-        lambda: bk.Budget(-1),
-        ValueError,
-        "Invalid window: -1. Use 0 or more.",
-    ),
+    "negative tokens": (lambda: bk.Budget(-1), ValueError, "Invalid window: -1. Use 0 or more."),
     "text for an item": (
         lambda: bk.fit(BUDGET, ["Hello"]),  # type: ignore[list-item]
         TypeError,

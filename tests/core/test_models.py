@@ -71,10 +71,8 @@ def test_an_encoding_is_a_models_own_exactly_where_tiktokens_table_says_so() -> 
     older = Version(version("tiktoken")) < Version("0.14")
     for known in models():
         try:
-            assert (encoding_name_for_model(known.name), True) == (
-                known.encoding,
-                known.encoding_is_own,
-            )
+            expected = (known.encoding, known.encoding_is_own)
+            assert (encoding_name_for_model(known.name), True) == expected
         except KeyError:
             of_family = family_encoding(known.name)[1]
             assert older or known.encoding_is_own == of_family, known.name
@@ -120,9 +118,7 @@ def test_a_path_changes_nothing_but_the_name_which_says_who_passes_requests_on(n
         ("gpt-6-omega", "o200k_base", True),
     ],
 )
-def test_a_model_that_is_not_listed_has_its_familys_encoding(
-    name: str, encoding: str, is_own: bool
-) -> None:
+def test_an_unlisted_model_has_its_familys_encoding(name: str, encoding: str, is_own: bool) -> None:
     """A plan counted these with cl100k_base, the bill of the same request with o200k_base."""
     known = resolve(name)
     assert (known.encoding, known.encoding_is_own) == (encoding, is_own)
@@ -165,9 +161,7 @@ def test_then_the_longest_prefix_that_ends_at_a_hyphen(name: str, prefix: str, w
         ("gemini-2.5-flash-image", 65_536, "gemini-2.5-flash"),
     ],
 )
-def test_a_variant_with_another_window_has_a_row_of_its_own(
-    name: str, window: int, shorter: str
-) -> None:
+def test_a_variant_with_another_window_has_a_row(name: str, window: int, shorter: str) -> None:
     """As a prefix its family's name would pass on a window that it does not have."""
     assert model(name, unknown="raise").window == window != model(shorter).window
 
@@ -201,20 +195,16 @@ def test_then_genai_prices_whose_version_is_named() -> None:
 
 
 def test_then_a_default_that_warns_and_says_what_it_fell_back_to() -> None:
-    with pytest.warns(
-        UnknownModelWarning,
-        match="Unknown model 'nobody-knows': .*8,192 tokens and cl100k_base are assumed",
-    ):
+    warning = "Unknown model 'nobody-knows': .*8,192 tokens and cl100k_base are assumed"
+    with pytest.warns(UnknownModelWarning, match=warning):
         found = model("nobody-knows")
     assert (found.window, found.encoding, found.encoding_is_own) == (8_192, "cl100k_base", False)
     assert found.provenance == "default: a window of 8,192 tokens and cl100k_base are assumed"
 
 
 def test_or_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"Unknown model 'nobody-knows'. Choose one of the models in .*, or describe yours",
-    ):
+    refusal = r"Unknown model 'nobody-knows'. Choose one of the models in .*, or describe yours"
+    with pytest.raises(ValueError, match=refusal):
         model("nobody-knows", unknown="raise")
 
 
@@ -230,23 +220,15 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
         ({"window": 0}, ValueError, "Invalid window of .*: 0. Use 1 or more"),
         ({"window": -1}, ValueError, "Invalid window.*: -1. Use 1 or more"),
         ({"window": 8192.5}, TypeError, "Invalid window.*: 8192.5. Expected a whole number"),
-        (
-            {"window": 4_096},
-            ValueError,
-            "max_output of .* .16,384. exceeds its window .4,096.. Lower max_output",
-        ),
-        (
-            {"kind": "usable"},
-            ValueError,
-            "Invalid kind of .*: 'usable'. Choose one of: 'shared', 'input",
-        ),
+        ({"window": 4_096}, ValueError, "max_output of .* .16,384. exceeds its window .4,096.. Lower max_output"),
+        ({"kind": "usable"}, ValueError, "Invalid kind of .*: 'usable'. Choose one of: 'shared', 'input"),
         (
             {"windows": 4_096},
             TypeError,
             "Unknown model field 'windows'. Did you mean 'window'. Choose one of: 'name', 'window'",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_model_that_cannot_be_is_an_error_in_three_parts(
     overrides: dict[str, Any], error: type[Exception], message: str
 ) -> None:
@@ -256,24 +238,18 @@ def test_a_model_that_cannot_be_is_an_error_in_three_parts(
 
 @pytest.mark.parametrize("name", ["", "  ", None])
 def test_no_name_is_no_unknown_model(name: Any) -> None:
-    with pytest.raises(
-        ValueError,
-        match="Invalid model: .* Expected a name, such as 'gpt-5.4'",
-    ):
+    with pytest.raises(ValueError, match="Invalid model: .* Expected a name, such as 'gpt-5.4'"):
         model(name)
 
 
 def test_unknown_takes_two_values() -> None:
-    with pytest.raises(
-        ValueError, match="Invalid unknown: 'guess'. Choose one of: 'default', 'raise"
-    ):
+    refusal = "Invalid unknown: 'guess'. Choose one of: 'default', 'raise"
+    with pytest.raises(ValueError, match=refusal):
         model("gpt-4o", unknown="guess")  # type: ignore[arg-type]
 
 
 @given(st.sampled_from(models()), st.from_regex(r"[a-z][a-z0-9]{1,8}", fullmatch=True))
-def test_an_unknown_suffix_is_never_taken_for_the_shorter_name_in_silence(
-    known: Model, suffix: str
-) -> None:
+def test_an_unknown_suffix_is_not_taken_for_the_shorter_name(known: Model, suffix: str) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = model(f"{known.name}-{suffix}")
@@ -290,14 +266,10 @@ def test_a_neighbour_of_a_listed_name_is_unknown_or_says_whose_numbers_it_has() 
     names = [
         f"{name}-{suffix}"
         for name in (
-            "gpt-5.6-sol",
-            "gpt-6-astra",
-            "claude-opus-4-7",
-            "gemini-3.5-flash",
-            "kimi-k2.6",
+            "gpt-5.6-sol", "gpt-6-astra", "claude-opus-4-7", "gemini-3.5-flash", "kimi-k2.6",
         )
         for suffix in ("pro", "ultra", "next", "quantum", "mini", "max", "lite")
-    ]
+    ]  # fmt: skip
     names += [
         "gpt-5.9",
         "gpt-6.2-sol",
@@ -379,9 +351,7 @@ SPELLINGS = {
     ("name", "listed"),
     [(name, listed) for listed, names in SPELLINGS.items() for name in names.split()],
 )
-def test_any_clouds_or_routers_spelling_is_the_same_model_with_all_its_fields(
-    name: str, listed: str
-) -> None:
+def test_any_clouds_or_routers_spelling_is_the_same_model(name: str, listed: str) -> None:
     """A suffix went by genai-prices, which knows no longest answer, or was a model of 8,192 tokens."""
     told: dict[str, Any] = {"name": "", "provenance": ""}
     assert replace(bk.model(name, unknown="raise"), **told) == replace(bk.model(listed), **told)
@@ -445,12 +415,8 @@ def test_the_table_has_what_the_market_had_in_november_2026(
     name: str, window: int, kind: str, max_output: int | None, ends: str
 ) -> None:
     found = bk.model(name, unknown="raise")
-    assert (found.window, found.kind, found.max_output, found.ends) == (
-        window,
-        kind,
-        max_output,
-        ends,
-    )
+    expected = (window, kind, max_output, ends)
+    assert (found.window, found.kind, found.max_output, found.ends) == expected
     assert found.provenance == f"exact name {name}"
 
 
@@ -461,10 +427,10 @@ def test_a_model_that_is_served_by_another_says_when_it_ended() -> None:
 
 def test_a_model_past_its_end_warns_and_comes_last() -> None:
     """gpt-4 ended on 2026-10-23, as litellm says; gpt-4o goes on."""
-    with pytest.warns(
-        RetiredModelWarning,
-        match=r"'gpt-4' was retired on 2026-10-23 \(litellm [\d.]+, gpt-4\)\. .* choose a current model",
-    ):
+    warning = (
+        r"'gpt-4' was retired on 2026-10-23 \(litellm [\d.]+, gpt-4\)\. .* choose a current model"
+    )
+    with pytest.warns(RetiredModelWarning, match=warning):
         assert model("gpt-4").ended
     assert not model("gpt-4o").ended
     ended = [known.ended for known in models()]

@@ -1,7 +1,5 @@
 """A request never exceeds the window less the answer's reserve, unless what must be sent does so by itself."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.requests import Framing
 from tests.conftest import examples
+from tests.messages import assistant, system, tool_call, tool_result, user
 
 ONE_A_CHARACTER = Framing()
 SIZES = st.integers(0, 900)
@@ -33,27 +32,17 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Turns with passages, tool calls and long answers, after a system message or without one."""
     messages: list[dict[str, Any]] = []
     if draw(st.booleans()):
-        messages.append({"role": "system", "content": "s" * draw(SIZES)})
+        messages.append(system("s" * draw(SIZES)))
     for turn in range(draw(st.integers(1, 9))):
-        question: dict[str, Any] = {"role": "user", "content": "q" * draw(SIZES)}
+        question: dict[str, Any] = user("q" * draw(SIZES))
         if draw(st.booleans()):
             question["contexts"] = ["p" * draw(SIZES) for _ in range(draw(st.integers(1, 3)))]
         messages.append(question)
         if draw(st.booleans()):
-            call = {
-                "id": str(turn),
-                "type": "function",
-                "function": {"name": "look", "arguments": "{}"},
-            }
+            call = tool_call(str(turn), "look")
             messages.append({"role": "assistant", "tool_calls": [call]})
-            messages.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": str(turn),
-                    "content": "r" * draw(st.integers(0, 2_000)),
-                }
-            )
-        messages.append({"role": "assistant", "content": "a" * draw(SIZES)})
+            messages.append(tool_result(str(turn), "r" * draw(st.integers(0, 2_000))))
+        messages.append(assistant("a" * draw(SIZES)))
     return messages
 
 
@@ -90,7 +79,7 @@ def thinking_conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Turns as Anthropic has them, with calls that long thinking led to."""
     messages: list[dict[str, Any]] = []
     for turn in range(draw(st.integers(1, 6))):
-        messages.append({"role": "user", "content": "q" * draw(st.integers(1, 300))})
+        messages.append(user("q" * draw(st.integers(1, 300))))
         for step in range(draw(st.integers(0, 2))):
             id = f"{turn} {step}"
             thinks = {
@@ -104,9 +93,9 @@ def thinking_conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
                 "tool_use_id": id,
                 "content": "r" * draw(st.integers(1, 900)),
             }
-            messages.append({"role": "assistant", "content": [thinks, call]})
-            messages.append({"role": "user", "content": [result]})
-        messages.append({"role": "assistant", "content": "a" * draw(st.integers(1, 300))})
+            messages.append(assistant([thinks, call]))
+            messages.append(user([result]))
+        messages.append(assistant("a" * draw(st.integers(1, 300))))
     return messages
 
 
@@ -127,9 +116,7 @@ def characters_sent(messages: list[dict[str, Any]]) -> int:
 
 @given(budgets(), thinking_conversations())
 @settings(max_examples=examples(60))
-def test_thinking_that_goes_out_is_in_the_size_of_a_request(
-    budget: bk.Budget, messages: list[dict[str, Any]]
-) -> None:
+def test_thinking_counts_in_a_request(budget: bk.Budget, messages: list[dict[str, Any]]) -> None:
     """Thinking before calls went out as it came, and no number held it."""
     talk = bk.Conversation(
         budget, counter=len, framing=ONE_A_CHARACTER, overrun="tell", form="anthropic"
@@ -149,9 +136,9 @@ def turns(
 ) -> list[bk.conversation.Request]:
     requests = []
     for turn in range(count):
-        talk.add({"role": "user", "content": f"{turn} {question}"})
+        talk.add(user(f"{turn} {question}"))
         requests.append(talk.request())
-        talk.add({"role": "assistant", "content": f"{turn} {answer}"})
+        talk.add(assistant(f"{turn} {answer}"))
     return requests
 
 
@@ -190,7 +177,7 @@ def test_history_gives_way_to_a_text_that_is_sent_whole_above_its_cap(section_ca
     ]
     roles = {"system": "system", "user": "history", "assistant": "history", "current": "current"}
     budget = bk.Budget(1_000, (), lines, roles=roles)
-    messages = [{"role": "system", "content": "s" * 600}]
+    messages = [system("s" * 600)]
     messages += [
         {"role": role, "content": role[0] * 100} for _ in range(6) for role in ("user", "assistant")
     ]
@@ -206,10 +193,8 @@ def test_history_gives_way_to_a_text_that_is_sent_whole_above_its_cap(section_ca
 
 def test_the_question_of_this_turn_is_never_pruned_though_it_counts_with_the_history() -> None:
     """Beside its own long tool results it left, and the model was asked nothing."""
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    call = tool_call("a", "look")
     talk = bk.Conversation(bk.presets.memory_engine(1_000), overrun="tell")
-    talk.add(
-        {"role": "user", "content": "Where is it?"}, {"role": "assistant", "tool_calls": [call]}
-    )
-    talk.add({"role": "tool", "tool_call_id": "a", "content": "a line of a log\n" * 500})
+    talk.add(user("Where is it?"), {"role": "assistant", "tool_calls": [call]})
+    talk.add(tool_result("a", "a line of a log\n" * 500))
     assert next(message["role"] for message in talk.request().messages) == "user"

@@ -1,7 +1,5 @@
 """Warnings name the line of the program that calls, by whichever public function they come."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
 from collections.abc import Callable

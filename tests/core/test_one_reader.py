@@ -3,8 +3,6 @@
 On 0.2.0 two readers knew the five shapes of a request: 48 of 2,751 recorded calls came out differently.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -12,9 +10,10 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.requests import read_request
+from tests.messages import assistant, calling, system, tool_call, tool_result, user
 
 QUESTION = "What is the capital of Portugal?"
-USER = {"role": "user", "content": QUESTION}
+USER = user(QUESTION)
 #: A picture of 2 x 3 pixels.
 GIF = "R0lGODlhAgADAAAAACw="
 PIXELS = {"type": "base64", "media_type": "image/gif", "data": GIF}
@@ -50,10 +49,7 @@ def gemini(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def converse(*blocks: dict[str, Any], role: str = "user") -> dict[str, Any]:
-    messages = [
-        {"role": "user", "content": [{"text": QUESTION}]},
-        {"role": role, "content": list(blocks)},
-    ]
+    messages = [user([{"text": QUESTION}]), {"role": role, "content": list(blocks)}]
     return {"modelId": "anthropic.claude-sonnet-4-5", "messages": messages, "inferenceConfig": {}}
 
 
@@ -71,93 +67,56 @@ FUNCTION_CALL = {
 }
 OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "Lisbon"}
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
-CHAT_CALL = {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
-CALLED = {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}
+CHAT_CALL = tool_call("call_1", "search")
+CALLED = calling(CHAT_CALL)
 TOOL_USE = {"toolUse": {"toolUseId": "t1", "name": "search", "input": {"query": "capital"}}}
 
 
 def answered(*content: dict[str, Any]) -> dict[str, Any]:
     body = converse(TOOL_USE, role="assistant")
     result = {"toolResult": {"toolUseId": "t1", "content": list(content)}}
-    return {**body, "messages": [*body["messages"], {"role": "user", "content": [result]}]}
+    return {**body, "messages": [*body["messages"], user([result])]}
 
 
 BODIES: dict[str, dict[str, Any]] = {
-    "chat": {"model": "gpt-4o", "messages": [{"role": "system", "content": "Be brief."}, USER]},
-    "chat with a call": {
-        "model": "gpt-4o",
-        "messages": [USER, CALLED, {"role": "tool", "tool_call_id": "call_1", "content": "Lisbon"}],
-    },
+    "chat": {"model": "gpt-4o", "messages": [system("Be brief."), USER]},
+    "chat with a call": {"model": "gpt-4o", "messages": [USER, CALLED, tool_result("call_1", "Lisbon")]},
     "chat with thinking": {
         "model": "mistral-small-latest",
-        "messages": [
-            USER,
-            {
-                "role": "assistant",
-                "content": [{"type": "thinking", "thinking": [{"type": "text"}]}],
-            },
-        ],
+        "messages": [USER, assistant([{"type": "thinking", "thinking": [{"type": "text"}]}])],
     },
-    "chat of Ollama, whose format is a schema": {
-        "model": "llama3",
-        "format": {"type": "object"},
-        "messages": [USER],
-    },
-    "responses": responses(
-        {"role": "assistant", "content": [{"type": "output_text", "text": "Lisbon."}]}
-    ),
+    "chat of Ollama, whose format is a schema": {"model": "llama3", "format": {"type": "object"}, "messages": [USER]},
+    "responses": responses(assistant([{"type": "output_text", "text": "Lisbon."}])),
     "responses, a text": {"model": "gpt-4o", "input": QUESTION},
     "responses with a call": responses(REASONING, FUNCTION_CALL, OUTPUT),
-    "responses with two calls": responses(
-        FUNCTION_CALL, {**FUNCTION_CALL, "call_id": "call_2"}, OUTPUT
-    ),
-    "responses that go on": {
-        "model": "gpt-4o",
-        "previous_response_id": "resp_1",
-        "input": [OUTPUT],
-    },
-    "responses with a search": responses(
-        {"type": "web_search_call", "id": "ws_1", "status": "completed"}
-    ),
-    "anthropic": anthropic({"role": "assistant", "content": [{"type": "text", "text": "Lisbon."}]}),
-    "anthropic, thinking before a call": anthropic(
-        {"role": "assistant", "content": [THOUGHT, USE]}, {"role": "user", "content": [RESULT]}
-    ),
-    "anthropic, thinking hidden": anthropic(
-        {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}]}
-    ),
-    "anthropic with a picture": anthropic(
-        {"role": "user", "content": [{"type": "image", "source": PIXELS}]}
-    ),
-    "anthropic with a document": anthropic(
-        {"role": "user", "content": [{"type": "document", "source": {"type": "text", "data": "x"}}]}
-    ),
+    "responses with two calls": responses(FUNCTION_CALL, {**FUNCTION_CALL, "call_id": "call_2"}, OUTPUT),
+    "responses that go on": {"model": "gpt-4o", "previous_response_id": "resp_1", "input": [OUTPUT]},
+    "responses with a search": responses({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+    "anthropic": anthropic(assistant([{"type": "text", "text": "Lisbon."}])),
+    "anthropic, thinking before a call": anthropic(assistant([THOUGHT, USE]), user([RESULT])),
+    "anthropic, thinking hidden": anthropic(assistant([{"type": "redacted_thinking", "data": "x"}])),
+    "anthropic with a picture": anthropic(user([{"type": "image", "source": PIXELS}])),
+    "anthropic with a document": anthropic(user([{"type": "document", "source": {"type": "text", "data": "x"}}])),
     "gemini": gemini({"text": "Lisbon."}, systemInstruction={"parts": [{"text": "Be brief."}]}),
     "gemini, code that ran": gemini(
         {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
     ),
-    "gemini with a call": gemini(
-        {"functionCall": {"name": "search", "args": {"query": "capital"}}}
-    ),
+    "gemini with a call": gemini({"functionCall": {"name": "search", "args": {"query": "capital"}}}),
     "gemini with a text file": gemini({"inlineData": {"mimeType": "text/plain", "data": "MTIz"}}),
     "gemini with a picture": gemini({"inlineData": {"mimeType": "image/gif", "data": GIF}}),
     "gemini, asked to count": {"generateContentRequest": gemini({"text": "Lisbon."})},
     "converse": converse({"text": "Be quick."}),
-    "converse, guarded": converse(
-        {"guardContent": {"text": {"text": "Be quick.", "qualifiers": ["query"]}}}
-    ),
+    "converse, guarded": converse({"guardContent": {"text": {"text": "Be quick.", "qualifiers": ["query"]}}}),
     "converse, a search result": answered({"searchResult": FOUND}),
     "converse, JSON": answered({"json": {"city": "Lisbon"}}, {"text": "as asked"}),
-    "converse, a document": answered(
-        {"document": {"format": "pdf", "name": "a", "source": {"bytes": GIF}}}
-    ),
+    "converse, a document": answered({"document": {"format": "pdf", "name": "a", "source": {"bytes": GIF}}}),
     "converse, reasoning": converse(
         {"reasoningContent": {"reasoningText": {"text": "Look it up.", "signature": "c2ln"}}},
         TOOL_USE,
         role="assistant",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -212,9 +171,7 @@ def test_what_nobody_can_count_has_a_name(name: str, uncounted: tuple[str, ...])
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_what_is_accepted_can_be_counted_requested_saved_loaded_and_redacted(
-    name: str, tmp_path: Any
-) -> None:
+def test_what_is_accepted_can_be_counted_saved_and_redacted(name: str, tmp_path: Any) -> None:
     trace = bk.load_trace(BODIES[name])
     assert int(trace.demand("o200k_base").to_numpy().sum()) > 0
     talk = bk.Conversation(bk.presets.working_memory(50_000, output=1_000))

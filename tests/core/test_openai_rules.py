@@ -3,8 +3,6 @@
 On 0.2.0 every one of these numbers is another.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -12,8 +10,9 @@ import pytest
 import budgetkit as bk
 from budgetkit.requests import count_answer, count_request, read_request
 from budgetkit.requests.billing.openai import namespace, schema_block
+from tests.messages import assistant, tool_result, user
 
-USER = {"role": "user", "content": "Is it up?"}
+USER = user("Is it up?")
 
 
 def tool(description: str = "Look", **properties: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +28,7 @@ def chat(model: str = "gpt-4o", **body: Any) -> int:
 
 
 def responses(model: str = "gpt-4o", **body: Any) -> int:
-    body.setdefault("input", [{"role": "user", "content": "Is it up?"}])
+    body.setdefault("input", [user("Is it up?")])
     return count_request({"model": model, **body}).tokens
 
 
@@ -91,7 +90,7 @@ def test_on_responses_an_answer_in_the_history_carries_no_schema_name() -> None:
         "name": "Reply",
         "schema": {"type": "object", "properties": {}},
     }
-    said = [{"role": "user", "content": "Is it up?"}, {"role": "assistant", "content": "Yes"}]
+    said = [user("Is it up?"), assistant("Yes")]
     plain = responses(input=said) - responses()
     assert (
         responses(input=said, text={"format": schema}) - responses(text={"format": schema}) == plain
@@ -104,7 +103,7 @@ def test_o4_mini_is_billed_by_itself() -> None:
         "role": "assistant",
         "tool_calls": [{"id": "1", "function": {"name": "ping", "arguments": "{}"}}],
     }
-    result = {"role": "tool", "tool_call_id": "1", "content": "up"}
+    result = tool_result("1", "up")
     calls = {"messages": [USER, call, result]}
     assert chat("o4-mini", **calls) == chat("o3-mini", **calls) + 6
 
@@ -145,16 +144,13 @@ def test_what_only_the_provider_can_count_goes_by_its_name() -> None:
     deferred = {"name": "ping", "input_schema": {"type": "object"}, "defer_loading": True}
     claude = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [USER]}
     assert count_request({**claude, "tools": [deferred]}).uncounted == ("deferred tools",)
-    thought = {
-        "role": "assistant",
-        "content": [{"type": "thinking", "thinking": "Hm", "signature": "x"}],
-    }
+    thought = assistant([{"type": "thinking", "thinking": "Hm", "signature": "x"}])
     assert count_request({**claude, "messages": [USER, thought, USER]}).uncounted == (
         "thinking in the history",
     )
 
 
 def test_an_answer_behind_reasoning_costs_nine_more() -> None:
-    answer = {"role": "assistant", "content": "Hello world"}
+    answer = assistant("Hello world")
     assert count_answer({**answer, "reasoning": "Hm"}, "gpt-5") == count_answer(answer, "gpt-5") + 9
     assert bk.counter("gpt-5")("Hello world") == count_answer(answer, "gpt-5")

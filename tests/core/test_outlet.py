@@ -1,7 +1,5 @@
 """One outlet for HTML and SVG: who writes markup elsewhere is found by search, and no text does anything in a page."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.budget.html import Markup, element, joined, notebook_div, xml_element
 from budgetkit.lab.explorers.report import report_html
+from tests.messages import user
 
 PACKAGE = Path(bk.__file__).parent
 OUTLET = PACKAGE / "budget" / "html.py"
@@ -114,9 +113,7 @@ def test_a_counted_request_keeps_tex_out() -> None:
         "type": "function",
         "function": {"name": "$x$", "description": EVIL.replace("\ud800", "")},
     }
-    counted = bk.count_request(
-        {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
-    )
+    counted = bk.count_request({"model": "gpt-4o", "messages": [user("Hi")], "tools": [tool]})
     drawn = counted._repr_html_()
     assert drawn.startswith('<div class="tex2jax_ignore mathjax_ignore"')
     assert "$" not in drawn

@@ -1,10 +1,7 @@
 """Plans: toy cases in full, then the invariants that no budget may break."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -48,10 +45,7 @@ FLOOR_IN_POOL = [
     bk.Allocation("a", importance=9),
     bk.Allocation("b", floor=10, importance=1),
 ]
-DROPS_WHOLE = [
-    bk.Allocation("a", when_full="drop", importance=9),
-    bk.Allocation("b", importance=1),
-]
+DROPS_WHOLE = [bk.Allocation("a", when_full="drop", importance=9), bk.Allocation("b", importance=1)]
 GRANTED = {
     # required first, then by importance; each takes of what the earlier left
     "flow": (FLOWS, 800, {"history": (900, 100), "retrieval": (900, 400), "system": (300, 300)}),
@@ -156,7 +150,7 @@ def test_dropped_by_cap_and_dropped_by_window_are_told_apart() -> None:
     budget = bk.Budget(150, (), lines, deficit="signed")
     plan = bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4])
     assert [d.reason for d in plan.decisions] == [
-        *("fits", "over its cap", "window full", "fits", "fits"),
+        *("fits", "over its cap", "window full", "fits", "fits")
     ]
     assert (
         plan.decisions.dropped("history", OVER_CAP)
@@ -178,17 +172,12 @@ def test_items_of_the_pool_compete_by_importance() -> None:
     by_item = bk.Budget(100, (), lines, order="pool by item")
     assert [d.outcome for d in bk.fit(by_item, items).decisions] == ["dropped", "kept", "kept"]
     by_section = replace(by_item, order="pool together")
-    assert [d.outcome for d in bk.fit(by_section, items).decisions] == [
-        "kept",
-        "dropped",
-        "dropped",
-    ]
+    expected = ["kept", "dropped", "dropped"]
+    assert [d.outcome for d in bk.fit(by_section, items).decisions] == expected
 
 
 @pytest.mark.parametrize(("keep", "stays"), [("first", 1), ("best", 1), ("newest", 2)])
-def test_what_competes_goes_by_score_unless_the_first_section_keeps_the_newest(
-    keep: Keep, stays: int
-) -> None:
+def test_the_pool_goes_by_score_unless_the_first_keeps_the_newest(keep: Keep, stays: int) -> None:
     """`Allocation.keep` says so: "first", which nobody has to write, is by score there, undeclared sections too."""
     items = [bk.Item("a", 60, score=0.1), bk.Item("b", 60, score=0.9), bk.Item("c", 60, score=0.5)]
     budget = bk.Budget(
@@ -240,9 +229,7 @@ def test_a_required_list_keeps_its_first_item_although_it_is_over_its_cap() -> N
 
 
 @pytest.mark.parametrize("make", [presets.rag, presets.chat])
-def test_a_required_section_over_its_cap_is_the_same_by_every_way(
-    make: Callable[..., bk.Budget],
-) -> None:
+def test_a_required_section_over_its_cap_is_one_thing(make: Callable[..., bk.Budget]) -> None:
     """0.1.0 granted 819 of 900 as a number and 900 as an item; 0.2.0 built it with 819."""
     budget, frame = make(8_192), pd.DataFrame({"system": [900]})
     assert budget.cap("system") == 819
@@ -358,19 +345,16 @@ def test_what_is_lacking_is_not_divided_by_weight() -> None:
 
 def test_a_weight_is_small_enough_to_be_counted_with() -> None:
     """Times a number of tokens it would pass 64 bits."""
-    with pytest.raises(
-        ValueError, match="Invalid weight of 'a': 65,537. Use at most 65,536; divide"
-    ):
+    refusal = "Invalid weight of 'a': 65,537. Use at most 65,536; divide"
+    with pytest.raises(ValueError, match=refusal):
         bk.Allocation("a", weight=65_537)
 
 
 def test_a_reserve_for_a_competitor_of_the_pool_is_refused() -> None:
     """Who competes item by item has nothing of its own: 0.1.0 overran the window by what was held."""
     held = [bk.Reserve("held", 50, serves="a")]
-    with pytest.raises(
-        ValueError,
-        match="Items compete for the pool, .* cannot have a floor, a weight or a reserve: 'a'",
-    ):
+    refusal = "Items compete for the pool, .* cannot have a floor, a weight or a reserve: 'a'"
+    with pytest.raises(ValueError, match=refusal):
         bk.Budget(100, held, [bk.Allocation("a"), bk.Allocation("b")], order="open by item")
 
 
@@ -379,11 +363,8 @@ def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
     budget = bk.Budget(100, (), [bk.Allocation("history", keep="newest", granularity="token")])
     items = [bk.Item("history", 50), bk.Item("history", 80), bk.Item("history", 70)]
     plan = bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit - 2))
-    assert [(d.outcome, d.kept) for d in plan.decisions] == [
-        ("dropped", 0),
-        ("cut", 28),
-        ("kept", 70),
-    ]
+    expected = [("dropped", 0), ("cut", 28), ("kept", 70)]
+    assert [(d.outcome, d.kept) for d in plan.decisions] == expected
     assert [item.tokens for item in plan.decisions.items] == [28, 70]
     with pytest.raises(ValueError, match="cut returned an item of 31 tokens for a limit of 30"):
         bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit + 1))
@@ -426,41 +407,24 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
     assert (granted(plan), plan.free) == ({"a": 30, "b": 50, "c": 0}, 20)
 
 
+NEGATIVE = pd.DataFrame({"memory": [-1]})
+
+
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (
-            lambda b: bk.allocate(b, {"memroy": 1}),
-            LookupError,
-            "Unknown section 'memroy'. Did you mean",
-        ),
-        (
-            lambda b: bk.allocate(b, {"memory": -1}),
-            ValueError,
-            "Invalid demand of 'memory': -1. Use",
-        ),
-        (
-            lambda b: bk.allocate(b, {"memory": cast(int, 1.5)}),
-            TypeError,
-            "Invalid demand of 'memory': 1.5. Expected a whole",
-        ),
-        (
-            lambda b: bk.fit(b, [bk.Item("memroy", 1)]),
-            LookupError,
-            "Choose one of: 'memory'. Give a new section its own Allocation in the Budget",
-        ),
+        (lambda b: bk.allocate(b, {"memroy": 1}), LookupError, "Unknown section 'memroy'. Did you mean"),
+        (lambda b: bk.allocate(b, {"memory": -1}), ValueError, "Invalid demand of 'memory': -1. Use"),
+        (lambda b: bk.allocate(b, {"memory": 1.5}), TypeError,
+         "Invalid demand of 'memory': 1.5. Expected a whole"),  # type: ignore[dict-item]
+        (lambda b: bk.fit(b, [bk.Item("memroy", 1)]), LookupError,
+         "Choose one of: 'memory'. Give a new section its own Allocation in the Budget"),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "Unknown section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "has no remainder. Pass"),
-        (
-            lambda b: bk.plan.allocate_many(b, pd.DataFrame({"memory": [-1]})),
-            ValueError,
-            "Invalid demand of 'memory': a number is negative",
-        ),
+        (lambda b: bk.plan.allocate_many(b, NEGATIVE), ValueError, "Invalid demand of 'memory': a number is negative"),
     ],
-)
-def test_errors_say_what_was_asked_what_is_known_and_what_to_do(
-    call: object, error: type, sentence: str
-) -> None:
+)  # fmt: skip
+def test_an_error_has_a_problem_and_a_fix(call: object, error: type, sentence: str) -> None:
     """One clear sentence each."""
     with pytest.raises(error, match=sentence):
         call(bk.Budget(100, (), [bk.Allocation("memory")]))  # type: ignore[operator]
@@ -480,9 +444,7 @@ def test_numbers_add_up_and_stay_within_limits(budget: bk.Budget, demand: dict[s
 
 
 @given(budgets(), DEMANDS)
-def test_only_required_sections_and_floors_overrun_the_window(
-    budget: bk.Budget, demand: dict[str, int]
-) -> None:
+def test_only_required_and_floors_overrun(budget: bk.Budget, demand: dict[str, int]) -> None:
     """Without them there is no overrun, but for reserves that exceed the window by themselves."""
     plan = bk.allocate(budget, demand)
     held = plan.budget.held
@@ -496,9 +458,7 @@ def test_only_required_sections_and_floors_overrun_the_window(
 
 
 @given(budgets(), ITEMS)
-def test_every_item_has_one_decision_and_the_grants_are_their_sums(
-    budget: bk.Budget, items: list[bk.Item]
-) -> None:
+def test_each_item_has_one_decision(budget: bk.Budget, items: list[bk.Item]) -> None:
     """What stays of the items is what was granted; the same items give the same plan."""
     plan = bk.fit(budget, items)
     assert len(plan.decisions) == len(items)
@@ -524,9 +484,7 @@ def test_whole_items_stay_within_their_caps(budget: bk.Budget, items: list[bk.It
 
 
 @given(budgets(), st.lists(DEMANDS, min_size=1, max_size=6))
-def test_many_demands_at_once_are_the_same_walk(
-    budget: bk.Budget, demands: list[dict[str, int]]
-) -> None:
+def test_many_demands_at_once_are_alike(budget: bk.Budget, demands: list[dict[str, int]]) -> None:
     """Arrays give what one plan after the other gives."""
     frame = (
         pd.DataFrame(demands).fillna(0).astype("int64")
@@ -560,9 +518,7 @@ def test_prefix_is_monotone_in_the_window(
 
 
 @given(st.integers(1, 500), st.integers(0, 100), DEMANDS)
-def test_allocate_is_monotone_in_the_window_for_absolute_amounts(
-    window: int, more: int, demand: dict[str, int]
-) -> None:
+def test_allocate_grows_with_the_window(window: int, more: int, demand: dict[str, int]) -> None:
     """Truncated sections with caps in tokens only gain."""
     lines = [
         bk.Allocation(s, 100, importance=i) for i, s in enumerate(("system", "memory", "history"))

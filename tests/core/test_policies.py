@@ -1,7 +1,5 @@
 """Pruning policies as values: what they ask for, and whose systems' numbers they come out with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -19,6 +17,7 @@ from budgetkit.pruning.policies import (
     Summarise,
     TriggerTarget,
 )
+from tests.messages import calling, tool_call, tool_result, user
 
 
 def marks(policy: Policy, room: Callable[[int], PruningContext], most: int) -> tuple[int, int]:
@@ -70,11 +69,8 @@ def test_prompt_poet_removes_whole_steps() -> None:
 
 def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
     octopus = bk.policies.system("octopus")
-    assert (octopus.stages, octopus.unit, octopus.floor) == (
-        (OldestFirst(),),
-        "turn",
-        Floor(4_000, "tokens"),
-    )
+    expected = ((OldestFirst(),), "turn", Floor(4_000, "tokens"))
+    assert (octopus.stages, octopus.unit, octopus.floor) == expected
 
 
 @pytest.mark.parametrize("name", ["agent-framework", "haystack", "octopus", "prompt-poet"])
@@ -103,10 +99,7 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
     [
         (lambda: Floor(0), "Invalid least of the floor: 0. Use 1 or more."),
         (lambda: Floor(1, "words"), "Invalid unit of the floor: 'words'. Choose one of: 'tokens"),  # type: ignore[arg-type]
-        (
-            lambda: SlidingWindow(0),
-            "Invalid turns of the sliding window: 0. Use 1 or more.",
-        ),
+        (lambda: SlidingWindow(0), "Invalid turns of the sliding window: 0. Use 1 or more."),
         (lambda: Step(0), "Invalid step: 0. Use 1 or more."),
         (
             lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
@@ -121,17 +114,10 @@ def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sen
 
 def results_of(calls: int, size: int = 400) -> bk.Trace:
     """An agent at work: one question, and so many tool calls with a result each."""
-    raw: list[dict[str, object]] = [{"role": "user", "content": "go"}]
+    raw: list[dict[str, object]] = [user("go")]
     for number in range(calls):
-        call = {
-            "id": str(number),
-            "type": "function",
-            "function": {"name": "look", "arguments": "{}"},
-        }
-        raw += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": str(number), "content": "x " * size},
-        ]
+        call = tool_call(str(number), "look")
+        raw += [calling(call), tool_result(str(number), "x " * size)]
     return bk.Trace("calls", tuple(bk.Message(each) for each in raw))
 
 
@@ -140,13 +126,8 @@ def test_tool_results_are_cleared_to_a_target_of_their_own_and_the_cache_lives_l
     budget = bk.Budget(
         20_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history"
     )
-    roles = {
-        "user": "history",
-        "assistant": "history",
-        "tool": "history",
-        "system": "history",
-        "current": "current",
-    }
+    roles = dict.fromkeys(("user", "assistant", "tool", "system"), "history")
+    roles["current"] = "current"
     found = {}
     for name, target in (("own", 0), ("trigger", None)):
         policy = DropToolResults(intact=3, trigger=8_000, target=target)
@@ -172,22 +153,16 @@ def test_agent_framework_shortens_all_old_results_at_once_and_then_waits() -> No
     budget = bk.Budget(
         40_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history"
     )
-    roles = {
-        "user": "history",
-        "assistant": "history",
-        "tool": "history",
-        "system": "history",
-        "current": "current",
-    }
+    roles = dict.fromkeys(("user", "assistant", "tool", "system"), "history")
+    roles["current"] = "current"
     policy = bk.policies.system("agent-framework")
     frame = bk.replay(results_of(12, 2_500), budget, policy, by="request", roles=roles).frame()
     assert frame.loc[frame["dropped"] > 0, "request"].tolist() == [9, 12]
 
 
 def test_a_target_of_results_is_at_most_the_trigger() -> None:
-    with pytest.raises(
-        ValueError, match="Invalid target 900 for trigger 800. Use target <= trigger."
-    ):
+    refusal = "Invalid target 900 for trigger 800. Use target <= trigger."
+    with pytest.raises(ValueError, match=refusal):
         DropToolResults(trigger=800, target=900)
     with pytest.raises(ValueError, match="Use target <= trigger"):
         DropToolResults(trigger=bk.Share("0.5"), target=bk.Share("0.6"))

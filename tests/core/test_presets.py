@@ -1,7 +1,5 @@
 """Presets: what each does with a model, with a deficit, with settings of its own."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -65,9 +63,7 @@ def test_a_trace_goes_by_the_roles_of_working_memory_unless_told_otherwise() -> 
         ("fixed", 700, 300),
     ],
 )
-def test_current_message_counted_fixed_or_the_larger(
-    current: str, demand: int, history: int
-) -> None:
+def test_current_counted_fixed_or_the_larger(current: str, demand: int, history: int) -> None:
     """What the current message claims of 1,000 tokens; it is sent whole, over a fixed 500 as well."""
     budget = presets.working_memory(1_000, output=0, current=current)  # type: ignore[arg-type]
     assert bk.allocate(budget, {"current": demand})["history"].limit == history
@@ -170,50 +166,27 @@ def test_lists_are_cut_by_their_type() -> None:
     ("configuration", "sentence"),
     [
         ({"total": 9}, "Invalid context_budget. Unknown key 'total'."),
-        (
-            {"sections": {"a": {"max": 9}}},
-            "Invalid section 'a'. Unknown key 'max'. Choose one of: 'enabled', 'max_tokens', 'priority'",
-        ),
-        (
-            {"sections": {"a": {"priority": "top"}}},
-            "Invalid priority of 'a': 'top'. Choose one of: 'required', 'high', 'medium', 'low",
-        ),
-        (
-            {"sections": {"a": {"max_tokens": "9"}}},
-            "Invalid max_tokens of 'a': '9'. Expected tokens (500), a percentage",
-        ),
-        (
-            {"sections": {"a": {"max_tokens": "120%"}}},
-            ": '120%'. Use a percentage from '0%' to '100%'",
-        ),
-        (
-            {"overflow_policy": "burn"},
-            "Invalid overflow_policy: 'burn'. Choose one of: 'truncate_low_priority",
-        ),
-        (
-            {"allocations": {"rag_memories": 600}},
-            "Invalid section 'rag_memories': 600. Expected a mapping, such as",
-        ),
-        (
-            {"allocations": {"a": {"priority": ["high"]}}},
-            "Invalid priority of 'a': ['high']. Choose one of: 'required', 'high",
-        ),
+        ({"sections": {"a": {"max": 9}}},
+         "Invalid section 'a'. Unknown key 'max'. Choose one of: 'enabled', 'max_tokens', 'priority'"),
+        ({"sections": {"a": {"priority": "top"}}},
+         "Invalid priority of 'a': 'top'. Choose one of: 'required', 'high', 'medium', 'low"),
+        ({"sections": {"a": {"max_tokens": "9"}}},
+         "Invalid max_tokens of 'a': '9'. Expected tokens (500), a percentage"),
+        ({"sections": {"a": {"max_tokens": "120%"}}}, ": '120%'. Use a percentage from '0%' to '100%'"),
+        ({"overflow_policy": "burn"}, "Invalid overflow_policy: 'burn'. Choose one of: 'truncate_low_priority"),
+        ({"allocations": {"rag_memories": 600}}, "Invalid section 'rag_memories': 600. Expected a mapping, such as"),
+        ({"allocations": {"a": {"priority": ["high"]}}},
+         "Invalid priority of 'a': ['high']. Choose one of: 'required', 'high"),
         ({"allocations": ["a"]}, "Invalid allocations: ['a']. Expected a mapping"),
         ({"enabled": "no"}, "Invalid enabled of context_budget: 'no'. Expected true or false"),
-        (
-            {"sections": {"a": {"enabled": "no"}}},
-            "Invalid enabled of section 'a': 'no'. Expected true or false",
-        ),
+        ({"sections": {"a": {"enabled": "no"}}}, "Invalid enabled of section 'a': 'no'. Expected true or false"),
         ({"total_tokens": "4000"}, "Invalid total_tokens: '4000'"),
         ({"context_budget": 4_000}, "Invalid context_budget: 4000. Expected a mapping"),
-        (
-            {"agent": {"model": "gpt-4o"}},
-            "Missing key 'context_budget' under 'agent', which has: 'model'.",
-        ),
+        ({"agent": {"model": "gpt-4o"}}, "Missing key 'context_budget' under 'agent', which has: 'model'."),
         ({1: 2, "total": 3}, "Invalid context_budget. Unknown key '1'"),
         (["x"], "Invalid configuration: ['x']. Expected a mapping"),
     ],
-)
+)  # fmt: skip
 def test_configuration_errors(configuration: Any, sentence: str) -> None:
     """One clear sentence each, of the kind that every other field gives."""
     with pytest.raises((ValueError, TypeError), match=re.escape(sentence)):
@@ -265,11 +238,8 @@ def test_tool_schemas_do_not_go_for_the_cap_of_the_system_prompt() -> None:
     own = {"sections": {"tools": {"max_tokens": 300, "priority": "required"}}}
     for budget, kept in ((presets.agent_prompt(), 365), (presets.agent_prompt(None, own), 365)):
         plan = bk.fit(budget, trace.items(5, count, budget.roles))
-        assert (plan["system_prompt"].cut, plan["tools"].demand, plan["tools"].granted) == (
-            0,
-            365,
-            kept,
-        )
+        expected = (0, 365, kept)
+        assert (plan["system_prompt"].cut, plan["tools"].demand, plan["tools"].granted) == expected
     assert any(
         "tools is required and needs 365 tokens, 65 above its cap (300)" in said
         for said in plan.warnings
@@ -295,9 +265,8 @@ def test_what_a_working_memory_s_window_holds() -> None:
     """A model says it; who knows better says so, and one clear sentence names the choices."""
     assert presets.working_memory(bk.model("gpt-5")).kind == "input"
     assert presets.working_memory(bk.model("gpt-5"), kind="usable").reserved == 0
-    with pytest.raises(
-        ValueError, match="Invalid kind: 'open'. Choose one of: 'shared', 'input', 'usable"
-    ):
+    refusal = "Invalid kind: 'open'. Choose one of: 'shared', 'input', 'usable"
+    with pytest.raises(ValueError, match=refusal):
         presets.working_memory(kind="open")  # type: ignore[arg-type]
 
 
@@ -316,9 +285,7 @@ def test_unknown_current() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["rag", "working_memory", "memory_engine", "agent_prompt"])
-def test_a_window_that_is_no_number_and_no_model_is_refused(
-    name: str, window: str, sentence: str
-) -> None:
+def test_a_window_of_no_number_or_model_is_refused(name: str, window: str, sentence: str) -> None:
     """A window of 8,192 tokens stood in for "8k", with a warning of a model that nobody had named."""
     with pytest.raises((TypeError, ValueError), match=sentence):
         PRESETS[name](window)

@@ -1,7 +1,5 @@
 """A promise is about the next one: n + 1 in the arithmetic, and a sentence where n cannot carry it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,7 @@ from budgetkit import promise
 
 
 @pytest.mark.parametrize(("risk", "units"), [(0.05, 19), (0.01, 99), (0.1, 9), (0.2, 4), (0.5, 1)])
-def test_a_promise_needs_so_many_units_and_with_one_less_there_is_none(
-    risk: float, units: int
-) -> None:
+def test_a_promise_needs_so_many_units_and_not_one_less(risk: float, units: int) -> None:
     assert promise.needed(risk) == units
     assert promise.lacking(units, risk) == ""
     assert promise.upper(range(units), risk) is not None

@@ -1,7 +1,5 @@
 """Published types: no usage field and no block of the installed SDKs is neither read nor named."""
 
-from __future__ import annotations
-
 import itertools
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +11,7 @@ import typing_extensions
 
 import budgetkit as bk
 from budgetkit.files import read_toml
+from tests.messages import assistant, user
 
 TEXT = "alpha beta gamma delta " * 50
 USAGE = [
@@ -117,8 +116,8 @@ def values(hint: Any, depth: int = 0) -> Iterator[Any]:
 
 @pytest.mark.parametrize("place", USAGE)
 def test_no_usage_field_is_unknown(place: str) -> None:
-    choice = {"message": {"role": "assistant", "content": "ok"}}
-    request = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+    choice = {"message": assistant("ok")}
+    request = {"model": "gpt-4o", "messages": [user("hi")]}
     for usage in values(published(place)):
         assert len(usage) > 1
         response = {"choices": [choice], "usage": usage}
@@ -148,11 +147,11 @@ def request_with(place: str, block: Any) -> dict[str, Any]:
         return model | {"messages": [block]}
     if place.startswith("google"):
         return model | {"contents": [{"role": "user", "parts": [block]}]}
-    spoken = {"role": "user", "content": [block]}
+    spoken = user([block])
     if "responses" in place:
         return model | {"input": [spoken]}
     if str(block.get("type")).endswith(("thinking", "_use", "compaction", "fallback")):
-        hello = {"role": "user", "content": "hi"}
+        hello = user("hi")
         return model | {"messages": [hello, spoken | {"role": "assistant"}, hello]}
     return model | {"messages": [spoken]}
 
@@ -173,10 +172,7 @@ def test_no_block_counts_0_in_silence(place: str) -> None:
 def test_no_tool_counts_0_in_silence(place: str) -> None:
     hint = published(place)
     field, words = ("input", "hi") if "responses" in place else ("messages", [])
-    body: dict[str, Any] = {
-        "model": TOOLS[place],
-        field: words or [{"role": "user", "content": "hi"}],
-    }
+    body: dict[str, Any] = {"model": TOOLS[place], field: words or [user("hi")]}
     tools = values(hint)
     if place.startswith("google"):  # a tool has one of its fields
         body = {"model": TOOLS[place], "contents": "hi"}
@@ -191,7 +187,7 @@ def test_no_tool_counts_0_in_silence(place: str) -> None:
 @pytest.mark.parametrize("place", BODIES)
 def test_no_field_of_a_body_is_left_out_in_silence(place: str) -> None:
     """What a newer SDK sends beside the fields of the table is named."""
-    body = {"model": "gpt-5.1", BODIES[place]: [{"role": "user", "content": "hi"}]}
+    body = {"model": "gpt-5.1", BODIES[place]: [user("hi")]}
     if place.startswith("anthropic"):
         body |= {"model": "claude-opus-4-8", "system": "Be brief."}
     for name, kind in fields_of(published(place)).items():

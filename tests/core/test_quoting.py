@@ -1,7 +1,5 @@
 """Errors quote a line of what they refuse, however much that is, and they are made in no time."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path

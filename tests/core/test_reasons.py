@@ -6,15 +6,12 @@ import budgetkit as bk
 from budgetkit import presets
 
 # A cap of 300 in a window that leaves 182 for it.
-ROOM_BELOW_CAP = bk.Budget(
-    1_000,
-    [bk.Reserve("output", 100)],
-    [
-        bk.Allocation("system", required=True),
-        bk.Allocation("knowledge", 300, granularity="token"),
-        bk.Allocation("question", required=True),
-    ],
-)
+SECTIONS = [
+    bk.Allocation("system", required=True),
+    bk.Allocation("knowledge", 300, granularity="token"),
+    bk.Allocation("question", required=True),
+]
+ROOM_BELOW_CAP = bk.Budget(1_000, [bk.Reserve("output", 100)], SECTIONS)
 
 
 def in_window_and_cap(plan: bk.Plan) -> tuple[list[str], list[str]]:

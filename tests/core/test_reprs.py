@@ -1,7 +1,5 @@
 """What a value looks like at the end of a cell: one line of text, and a small page that no text in it can break."""
 
-from __future__ import annotations
-
 import inspect
 from html.parser import HTMLParser
 from typing import Any
@@ -15,6 +13,7 @@ from budgetkit.budget.html import block, safe
 from budgetkit.counters.characters import RULES
 from budgetkit.inputs.budgets import setup_of
 from budgetkit.plan.items import Items
+from tests.messages import user
 
 EVIL = "</div><script>alert(1)</script><img src=x onerror=alert(2)> $\\href{javascript:alert(3)}{x}$ & \"quoted\" 'x'"
 
@@ -48,13 +47,7 @@ def hostile(text: str) -> list[Any]:
     budget = bk.Budget(
         100, [bk.Reserve(f"r{name}", 10)], [bk.Allocation(name, 50), bk.Allocation("b")], name=text
     )
-    trace = bk.Trace(
-        text,
-        (
-            bk.Message({"role": name, "content": text}),
-            bk.Message({"role": "user", "content": text}),
-        ),
-    )
+    trace = bk.Trace(text, (bk.Message({"role": name, "content": text}), bk.Message(user(text))))
     replay = bk.replay(
         trace, bk.Budget(100, undeclared="pool", name=text), bk.policies.OldestFirst()
     )
@@ -99,7 +92,7 @@ def test_no_page_or_repr_holds_a_control_character_or_turns_its_text() -> None:
 
 def test_a_page_is_a_plain_str() -> None:
     """On 0.3.0 it was a subclass of str, and marimo showed an error in its place."""
-    counted = bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]})
+    counted = bk.count_request({"model": "gpt-4o", "messages": [user("Hi")]})
     for value in [*hostile("x"), counted, bk.Session(bk.load_trace("made-up-session"))]:
         assert type(value._repr_html_()) is str, value
 
@@ -128,9 +121,7 @@ def test_a_page_says_what_the_value_is() -> None:
     st.lists(st.tuples(st.text(), st.integers(-5, 10**12))),
     st.lists(st.lists(st.text(), max_size=3)),
 )
-def test_any_text_is_seen_as_it_is(
-    title: str, parts: list[tuple[str, int]], rows: list[list[str]]
-) -> None:
+def test_any_text_is_shown(title: str, parts: list[tuple[str, int]], rows: list[list[str]]) -> None:
     """What is read off the page is what was written, cut where it is long, without what a browser would obey."""
     page = Page(block(title, parts, rows, []))
     seen = [title, *(cell for row in rows for cell in row)]
@@ -177,7 +168,7 @@ def public_values() -> dict[str, Any]:
     """One value of each kind that somebody gets to see at the end of a cell, some with functions inside."""
     budget = bk.presets.working_memory(4_000, output=500)
     talk = bk.Conversation(budget, counter=mine)
-    talk.add({"role": "user", "content": "Hello"})
+    talk.add(user("Hello"))
     plan = bk.fit(budget, [bk.Item("history", 3, payload="Hello")])
     trace = bk.load_trace("support-chat")
     return {
@@ -196,9 +187,7 @@ def public_values() -> dict[str, Any]:
         "trace": trace,
         "replay": bk.replay(trace, budget, "oldest first"),
         "session": bk.Session(bk.load_trace("made-up-session")),
-        "bill": bk.count_request(
-            {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
-        ),
+        "bill": bk.count_request({"model": "gpt-4o", "messages": [user("Hello")]}),
         "provider": bk.endpoints.provider_counter("openai", "gpt-4o"),
         "preset": bk.presets.PRESETS["chat"],
         "model": bk.model("gpt-4o"),
@@ -240,11 +229,9 @@ def test_a_conversation_shows_model_messages_and_tokens_in_one_line() -> None:
         bk.presets.working_memory(4_000, output=500), model="gpt-4o", window=4_000
     )
     assert repr(talk) == "Conversation(gpt-4o, 0 messages, 0 of 4,000 tokens)"
-    talk.add({"role": "user", "content": "Hello world"})
-    assert (
-        repr(talk)
-        == "Conversation(gpt-4o, 1 message, 1 of them not counted yet, 0 of 4,000 tokens)"
-    )
+    talk.add(user("Hello world"))
+    expected = "Conversation(gpt-4o, 1 message, 1 of them not counted yet, 0 of 4,000 tokens)"
+    assert repr(talk) == expected
     tokens = talk.request().plan.used
     assert 0 < tokens < 20
     # 3 are the request's own.

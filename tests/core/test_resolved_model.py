@@ -1,7 +1,5 @@
 """One resolved model: what a name decides is looked up once, and a conversation's own model frames its count."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from budgetkit.models.names import as_listed
 from budgetkit.requests import DEFAULT_FRAMING, framing_for
 from budgetkit.requests.billing.images import image_price
 from budgetkit.trace.provider_usage import readings
+from tests.messages import assistant, calling, system, tool_call, tool_result, user
 
 NAMES = [
     *("gpt-4o", "gpt-5-mini", "o3", "gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro"),
@@ -42,9 +41,8 @@ def test_who_asks_for_a_known_window_is_told_what_to_give() -> None:
     """A default of 8,192 tokens is for a notebook, which shows the warning; a gate that opened on it would be wrong."""
     assert resolve("gtp-4o-mini").window == 8_192
     assert "assumed" in resolve("gtp-4o-mini").notice
-    with pytest.raises(
-        ValueError, match=r"'gtp-4o-mini'. Did you mean 'gpt-4o-mini'. .* or pass its window"
-    ):
+    refusal = r"'gtp-4o-mini'. Did you mean 'gpt-4o-mini'. .* or pass its window"
+    with pytest.raises(ValueError, match=refusal):
         resolve("gtp-4o-mini", must_know=True)
     assert resolve("gtp-4o-mini", window=32_768, must_know=True).window == 32_768
     with (
@@ -70,17 +68,13 @@ def test_a_name_says_where_a_model_runs(name: str, host: str) -> None:
 
 def claude_session() -> bk.Trace:
     """Make a session that says it was held with a Claude model, and what the provider counted."""
-    call = {
-        "id": "a",
-        "type": "function",
-        "function": {"name": "look", "arguments": '{"path": "notes.md"}'},
-    }
+    call = tool_call("a", "look", '{"path": "notes.md"}')
     messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You are a careful assistant."},
-        {"role": "user", "content": "What do my notes say about the boiler?"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "a", "content": "The boiler is serviced in March."},
-        {"role": "assistant", "content": "It is serviced in March."},
+        system("You are a careful assistant."),
+        user("What do my notes say about the boiler?"),
+        calling(call),
+        tool_result("a", "The boiler is serviced in March."),
+        assistant("It is serviced in March."),
     ]
     usage = [{"message_index": 4, "context_tokens": 700, "model": "claude-sonnet-4-5"}]
     tools = (
@@ -116,7 +110,7 @@ def test_an_answer_that_a_program_made_up_is_no_model() -> None:
         {"message_index": 1, "context_tokens": 9, "model": name}
         for name in ("claude-opus-4-1", "<synthetic>")
     ]
-    spoken = ({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."})
+    spoken = (user("Hello"), assistant("Hello."))
     trace = bk.Trace("session", tuple(map(bk.Message, spoken)), fields={"usage": rows})
     assert trace.model == "claude-opus-4-1"
 
@@ -155,12 +149,12 @@ HELLO = "Say hello to the person who asks."
 
 
 def request_of(name: str) -> dict[str, Any]:
-    return {"model": name, "messages": [{"role": "user", "content": HELLO}]}
+    return {"model": name, "messages": [user(HELLO)]}
 
 
 def conversation_with(name: str) -> int:
     conversation = bk.Conversation("chat", model=name)
-    conversation.add({"role": "user", "content": HELLO})
+    conversation.add(user(HELLO))
     return conversation.request().plan.used
 
 
@@ -173,7 +167,7 @@ ENTRIES: dict[str, Any] = {
     "word of the bill": lambda name: bk.count_request(request_of(name)).basis,
     "interval of the bill": lambda name: bk.count_request(request_of(name)).interval,
     "words of the interval": lambda name: bk.count_request(request_of(name)).interval_words,
-    "answer": lambda name: bk.requests.count_answer({"role": "assistant", "content": HELLO}, name),
+    "answer": lambda name: bk.requests.count_answer(assistant(HELLO), name),
     "counter": lambda name: bk.counter(name)(HELLO),
     "build": lambda name: bk.build("chat", model=name, user=HELLO).plan.used,
     "build by counter": lambda name: bk.build("chat", name, window=8_000, user=HELLO).plan.used,
@@ -231,7 +225,7 @@ def test_a_longer_name_that_begins_as_a_listed_one_stays_its_own() -> None:
 )
 def test_a_model_that_nobody_knows_is_said_so_wherever_it_is_named(entry: str) -> None:
     """The bill says it in its own words, the others warn; with a window none of them refuses."""
-    hello = [{"role": "user", "content": HELLO}]
+    hello = [user(HELLO)]
     named: dict[str, Any] = {"model": "acme-9", "window": 8_000}
     calls: dict[str, Any] = {
         "build": lambda: bk.build("chat", **named, user=HELLO),
@@ -244,7 +238,6 @@ def test_a_model_that_nobody_knows_is_said_so_wherever_it_is_named(entry: str) -
     if entry == "bill":
         assert "unknown model 'acme-9'" in repr(bk.count_request(request_of("acme-9")))
         return
-    with pytest.warns(
-        UnknownModelWarning, match=r"Unknown model 'acme-9': cl100k_base is assumed. Pass encoding="
-    ):
+    warning = r"Unknown model 'acme-9': cl100k_base is assumed. Pass encoding="
+    with pytest.warns(UnknownModelWarning, match=warning):
         calls[entry]()

@@ -1,7 +1,5 @@
 """The question is never lost: items know the roles they were made with, and every preset keeps what is asked."""
 
-from __future__ import annotations
-
 import pytest
 
 import budgetkit as bk
@@ -9,12 +7,9 @@ from budgetkit.conversation import assembly
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.items import Item
 from budgetkit.presets import PRESETS
+from tests.messages import system
 
-WORDS = {
-    "system": "Be brief.",
-    "user": "Where is my parcel?",
-    "assistant": "On its way.",
-}
+WORDS = {"system": "Be brief.", "user": "Where is my parcel?", "assistant": "On its way."}
 
 
 def count(text: str) -> int:
@@ -28,7 +23,7 @@ def conversation(turns: int) -> bk.Trace:
         for n in range(turns)
         for role in ("user", "assistant")
     ]
-    messages = [{"role": "system", "content": WORDS["system"]}, *said[:-1]]
+    messages = [system(WORDS["system"]), *said[:-1]]
     return bk.Trace("toy", tuple(map(bk.Message, messages)))
 
 
@@ -36,9 +31,8 @@ def conversation(turns: int) -> bk.Trace:
 def test_items_made_for_other_roles_are_an_error_that_says_so(name: str) -> None:
     """The default table has a history and a current message, which these budgets do not know by that name."""
     items = conversation(60).items(60, count)
-    with pytest.raises(
-        LookupError, match=r"made with other roles: .*trace\.items\(turn, count, budget\.roles\)"
-    ):
+    refusal = r"made with other roles: .*trace\.items\(turn, count, budget\.roles\)"
+    with pytest.raises(LookupError, match=refusal):
         bk.fit(PRESETS[name](8_000), items)
 
 
@@ -50,9 +44,8 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
         lambda: bk.sweep(budget, demand, window=[4_000]),
         lambda: RequestBatch(demand).columns(budget),
     ):
-        with pytest.raises(
-            LookupError, match="'user' goes to 'history', but to 'conversation' in this budget"
-        ):
+        refusal = "'user' goes to 'history', but to 'conversation' in this budget"
+        with pytest.raises(LookupError, match=refusal):
             plan()
     assert (
         bk.plan.allocate_many(budget, conversation(4).demand(count, budget.roles))["cut"].sum() == 0
@@ -121,10 +114,8 @@ def test_a_saved_plan_keeps_the_roles_of_its_items() -> None:
     ):
         loaded = read(write(plan))
         assert isinstance(loaded, bk.Plan)
-        assert [item.roles for item in loaded.decisions.columns.items] == [
-            *([dict(budget.roles)] * (len(plan.decisions) - 1)),
-            None,
-        ]
+        expected = [*([dict(budget.roles)] * (len(plan.decisions) - 1)), None]
+        assert [item.roles for item in loaded.decisions.columns.items] == expected
         assert loaded.warnings == plan.warnings
     assert len(bk.state.to_dict(plan)["plan"]["roles"]["tables"]) == 1
     other = bk.fit(bk.presets.agent(8_000), trace.items(3, count, bk.presets.rag(8_000).roles))

@@ -1,7 +1,5 @@
 """Counting in parts: seams add up on every string, a batch counts as one by one, an edit costs what is new."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading

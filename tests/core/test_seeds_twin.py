@@ -1,7 +1,5 @@
 """The documents' formulas as they stand there, in floats and plain loops, beside the presets, on any numbers."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,14 +90,8 @@ def test_agent_prompt_classes(total: int, policy: str, sizes: list[int]) -> None
 SHARES = {
     "chat": {"system": 0.10, "memory": 0.10, "conversation": 0.20, "retrieval": 0.25},
     "rag": {"system": 0.10, "memory": 0.05, "conversation": 0.10, "retrieval": 0.40},
-    "agent": {
-        "system": 0.15,
-        "memory": 0.10,
-        "conversation": 0.15,
-        "retrieval": 0.20,
-        "tool": 0.15,
-    },
-}
+    "agent": {"system": 0.15, "memory": 0.10, "conversation": 0.15, "retrieval": 0.20, "tool": 0.15},
+}  # fmt: skip
 
 
 @given(st.sampled_from([*SHARES]), WINDOWS)

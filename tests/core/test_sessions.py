@@ -1,7 +1,5 @@
 """Recorded sessions of coding agents: every request is read once, as the file says it, and nothing refuses a file."""
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.trace import Trace, readings, usage_frame
 from tests.made_sessions import SHAPES, requests
+from tests.messages import assistant
 
 SEEDS = range(8)
 
@@ -63,33 +62,15 @@ def test_all_that_was_said_is_among_the_messages(shape: str) -> None:
 
 
 def user(uuid: str, parent: str | None, text: str, **more: Any) -> dict[str, Any]:
-    message = {"role": "user", "content": text}
-    return {
-        "type": "user",
-        "uuid": uuid,
-        "parentUuid": parent,
-        "sessionId": "s",
-        "message": message,
-        **more,
-    }
+    about = {"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": "s"}
+    return {**about, "message": {"role": "user", "content": text}, **more}
 
 
 def answer(uuid: str, parent: str | None, text: str, id: str = "", **more: Any) -> dict[str, Any]:
     usage = {"input_tokens": 7, "cache_read_input_tokens": 100, "output_tokens": 5}
-    message = {
-        "role": "assistant",
-        "id": id or uuid,
-        "content": [{"type": "text", "text": text}],
-        "usage": usage,
-    }
-    about = {
-        "type": "assistant",
-        "uuid": uuid,
-        "parentUuid": parent,
-        "sessionId": "s",
-        "requestId": f"q-{uuid}",
-    }
-    return about | {"message": message} | more
+    message = assistant([{"type": "text", "text": text}], id=id or uuid, usage=usage)
+    about = {"type": "assistant", "uuid": uuid, "parentUuid": parent, "sessionId": "s"}
+    return {**about, "requestId": f"q-{uuid}", "message": message, **more}
 
 
 def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill() -> None:
@@ -101,9 +82,8 @@ def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill(
         user("u3", "a1", "another turn"),
         answer("a3", "u3", "better"),
     )
-    assert [message.text for message in trace.messages] == [
-        *("one", "first", "another turn", "better"),
-    ]
+    said = [message.text for message in trace.messages]
+    assert said == ["one", "first", "another turn", "better"]
     assert usage_frame(trace)["left"].tolist() == [False, True, False]
     assert usage_frame(trace)["message_index"].dropna().tolist() == [1, 3]
     assert trace.warnings == (
@@ -114,12 +94,8 @@ def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill(
 
 def test_a_branch_of_pis_tree_that_was_left_is_not_counted() -> None:
     def entry(id: str, parent: str | None, role: str, text: str) -> dict[str, Any]:
-        return {
-            "type": "message",
-            "id": id,
-            "parentId": parent,
-            "message": {"role": role, "content": text},
-        }
+        message = {"role": role, "content": text}
+        return {"type": "message", "id": id, "parentId": parent, "message": message}
 
     (trace,) = lines(
         {"type": "session", "id": "p"},
@@ -137,9 +113,8 @@ def test_what_a_sub_agent_said_in_records_of_progress_is_a_conversation_of_its_o
         return {"type": "progress", "uuid": f"p-{event['uuid']}", "sessionId": "s", "data": data}
 
     task, step = user("x1", None, "look around"), answer("x2", "x1", "looked")
-    main, agent = lines(
-        user("u1", None, "one"), progress(task), progress(step), answer("a1", "u1", "done")
-    )
+    start, end = user("u1", None, "one"), answer("a1", "u1", "done")
+    main, agent = lines(start, progress(task), progress(step), end)
     assert [message.text for message in main.messages] == ["one", "done"]
     assert [message.text for message in agent.messages] == ["look around", "looked"]
     assert agent.id == "s agent a9"
@@ -155,13 +130,8 @@ def test_records_that_nobody_knows_are_passed_over_and_counted() -> None:
 
 
 def test_a_line_that_was_cut_by_another_is_left_out_and_named() -> None:
-    written = "\n".join(
-        [
-            json.dumps(user("u1", None, "one")),
-            '{"type": "user", "uu{"type"',
-            json.dumps(answer("a", None, "two")),
-        ]
-    )
+    first, last = json.dumps(user("u1", None, "one")), json.dumps(answer("a", None, "two"))
+    written = f'{first}\n{{"type": "user", "uu{{"type"\n{last}'
     (trace,) = loaded(written.encode())
     assert [message.text for message in trace.messages] == ["one", "two"]
     assert trace.warnings == ("Left out 1 line of invalid JSON: line 2.",)
@@ -174,14 +144,9 @@ def test_a_line_that_is_broken_still_refuses_a_file_that_is_no_session() -> None
 
 def test_what_was_measured_before_a_compaction_is_kept() -> None:
     metadata = {"trigger": "auto", "preTokens": 156_699}
-    boundary: dict[str, Any] = {
-        "type": "system",
-        "subtype": "compact_boundary",
-        "uuid": "b",
-        "parentUuid": None,
-        "sessionId": "s",
-    }
-    boundary |= {"logicalParentUuid": "a1", "compactMetadata": metadata}
+    about = {"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": None}
+    rest = {"sessionId": "s", "logicalParentUuid": "a1", "compactMetadata": metadata}
+    boundary = {**about, **rest}
     (trace,) = lines(
         user("u1", None, "one"),
         answer("a1", "u1", "two"),

@@ -1,7 +1,5 @@
 """The fast way of planning and the slow one it replaced say the same, to the token and to the reason."""
 
-from __future__ import annotations
-
 import pickle
 from contextlib import suppress
 from dataclasses import replace
@@ -38,14 +36,9 @@ def told(plan: Plan) -> list[object]:
     """Everything that a plan says."""
     outcomes = [(d.tokens, d.kept, d.outcome, d.reason) for d in plan.decisions]
     return [
-        plan.grants,
-        plan.free,
-        plan.reserved,
-        plan.warnings,
-        plan.losses,
-        outcomes,
+        plan.grants, plan.free, plan.reserved, plan.warnings, plan.losses, outcomes,
         str(plan.decisions.items),
-    ]
+    ]  # fmt: skip
 
 
 @given(budgets(), GROUPED, st.booleans(), st.sampled_from(["item", "line"]))
@@ -87,11 +80,8 @@ def test_a_line_assigned_is_a_budget_made_anew(
         return
     assigned = budget.assign(window=window, **lines)
     assert assigned == anew
-    assert (assigned.caps, assigned.floors, assigned.allocation_order) == (
-        anew.caps,
-        anew.floors,
-        anew.allocation_order,
-    )
+    expected = (anew.caps, anew.floors, anew.allocation_order)
+    assert (assigned.caps, assigned.floors, assigned.allocation_order) == expected
 
 
 def test_a_plan_whose_columns_nobody_read_goes_to_a_worker_and_back() -> None:

@@ -1,7 +1,5 @@
 """Text without seams: the same count in windows as in one go, whatever it is made of, and tiktoken's own Unicode."""
 
-from __future__ import annotations
-
 import io
 import random
 import tracemalloc
@@ -83,9 +81,7 @@ def test_the_planes_that_are_not_looked_at_hold_nothing_of_a_class(unicode_class
 @pytest.mark.parametrize("name", PATTERNS)
 @settings(max_examples=examples(400))
 @given(text=seamless | hostile_text.map(written) | any_text.map(written), more=seamless)
-def test_what_is_settled_stays_where_it_is_whatever_follows(
-    name: str, text: str, more: str
-) -> None:
+def test_what_is_settled_stays_whatever_follows(name: str, text: str, more: str) -> None:
     place = settled(encodings.pattern_of(name), text)
     cuts = {piece.end() for piece in pattern(encodings.pattern_of(name)).finditer(text + more)}
     assert place in {0, *cuts}

@@ -1,7 +1,5 @@
 """Systems by name: what each rule keeps, at which mark it acts, and that every row says where it was read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +28,7 @@ from budgetkit.pruning.policies import (
     system,
 )
 from budgetkit.pruning.policies.systems import NAMED, policy_of
+from tests.messages import assistant, tool_call, tool_result, user
 
 
 def gone(
@@ -69,9 +68,7 @@ def test_of_the_tail_only_what_the_user_said_stays() -> None:
 
 @pytest.mark.parametrize("keep_head", [0, 2])
 @pytest.mark.parametrize("role", [None, "user"])
-def test_a_second_compaction_takes_the_first_summary_with_it(
-    keep_head: int, role: str | None
-) -> None:
+def test_a_second_compaction_takes_the_summary_too(keep_head: int, role: str | None) -> None:
     """A session that is summarised a hundred times holds one summary: no pile of them fills the window by itself."""
     rule = Compact(
         (Trigger("tokens", 500),), keep_tail=100, keep_head=keep_head, keep_role=role, size=50
@@ -123,9 +120,7 @@ def test_a_rule_can_wait_for_a_pause_and_for_a_size_together() -> None:
         ),
     ],
 )
-def test_systems_that_only_drop_are_rows_of_the_same_table(
-    name: str, rules: tuple[Policy, ...]
-) -> None:
+def test_systems_that_only_drop_are_in_the_table(name: str, rules: tuple[Policy, ...]) -> None:
     row = system(name)
     assert row.policies == rules
     assert (row.unit, row.floor) == (
@@ -160,9 +155,7 @@ def test_the_results_of_the_newest_calls_stay_however_many_results_they_have() -
         (5, [4, 6]),
     ],
 )
-def test_earlier_turns_go_whole_and_of_the_running_one_its_steps(
-    target: int, stays: list[int]
-) -> None:
+def test_earlier_turns_go_whole_the_running_by_steps(target: int, stays: list[int]) -> None:
     roles = ["user", "assistant"] * 2 + ["user", "assistant", "assistant"]
     slots = Slots([10] * 7, list(range(7)), [1, 1, 2, 2, 3, 3, 3], [False] * 7, [0] * 7, roles)
     rule = TriggerTarget(60, target, whole_turns=True)
@@ -190,7 +183,7 @@ def test_a_system_is_one_policy_by_its_name_and_its_row(name: str) -> None:
     assert policy_of(name) == policy_of(system(name))
 
 
-HELLO = {"role": "user", "content": "Hello"}
+HELLO = user("Hello")
 SUMMARISES: dict[str, Any] = {"summarise": lambda messages: "They spoke."}
 SAVED = json.loads(bk.Conversation("chat", window=8_000).to_json())
 
@@ -218,22 +211,18 @@ def saved_under(policy: Policy) -> str:
 )
 @pytest.mark.parametrize("form", ["name", "policy"])
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_the_rules_of_a_product_run_in_replays_alone(
-    run: Callable[[Any], object], form: str, name: str
-) -> None:
+def test_product_rules_are_for_replays(run: Callable[[Any], object], form: str, name: str) -> None:
     """Under "codex" a conversation ended in a KeyError, and others lost summaries that were paid for."""
     rule = name if form == "name" else system(name)
-    with pytest.raises(
-        ValueError, match=rf"^'{name}' is a product's rule and works only in bk.replay"
-    ):
+    refusal = rf"^'{name}' is a product's rule and works only in bk.replay"
+    with pytest.raises(ValueError, match=refusal):
         run(rule)
 
 
 @pytest.mark.parametrize("rule", [Compact(), ClearResults()])
 def test_the_parts_of_products_run_in_replays_alone(rule: Policy) -> None:
-    with pytest.raises(
-        ValueError, match="is a product's rule and works only in bk.replay. Choose "
-    ):
+    refusal = "is a product's rule and works only in bk.replay. Choose "
+    with pytest.raises(ValueError, match=refusal):
         bk.Conversation("chat", rule, window=8_000)
 
 
@@ -288,17 +277,11 @@ def long_session(turns: int) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": "s" * 400}]
     for turn in range(turns):
         ids = [f"{turn}a", f"{turn}b"]
-        calls = [
-            {"id": i, "type": "function", "function": {"name": "look", "arguments": "{}"}}
-            for i in ids
-        ]
-        messages.append({"role": "user", "content": "q" * (50 + turn % 7 * 60)})
-        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
-        messages += [
-            {"role": "tool", "tool_call_id": i, "content": "r" * (200 + turn % 11 * 400)}
-            for i in ids
-        ]
-        messages.append({"role": "assistant", "content": "a" * (80 + turn % 5 * 90)})
+        calls = [tool_call(i, "look") for i in ids]
+        messages.append(user("q" * (50 + turn % 7 * 60)))
+        messages.append(assistant(None, tool_calls=calls))
+        messages += [tool_result(i, "r" * (200 + turn % 11 * 400)) for i in ids]
+        messages.append(assistant("a" * (80 + turn % 5 * 90)))
     return messages
 
 

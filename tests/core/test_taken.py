@@ -1,7 +1,5 @@
 """What people pass: messages as they have them, names for counters, models and policies, shares as numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -15,9 +13,10 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation.results import CHOICES, ConversationSettings
 from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.trace import messages_of
+from tests.messages import calling, tool_call, user
 
-ASKED = {"role": "user", "content": "Where is my parcel?"}
-CALL = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"parcel": 7}'}}
+ASKED = user("Where is my parcel?")
+CALL = tool_call("1", "find", '{"parcel": 7}')
 
 
 @dataclass
@@ -56,7 +55,7 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
     given += [Said("human", "Thanks."), bk.Message(ASKED), Spoken("user", "Bye.")]
     trace = bk.Trace("mixed", given)  # type: ignore[arg-type]
     assert [m.role for m in trace.messages] == [
-        *("system", "user", "assistant", "tool", "user", "user", "user"),
+        *("system", "user", "assistant", "tool", "user", "user", "user")
     ]
     assert isinstance(trace.messages, tuple)
     explorer = bk.BudgetExplorer("chat", [ASKED, ASKED])
@@ -64,7 +63,7 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
         "the last asks, with the priming"
     )
     assert len(bk.replay([ASKED, ASKED], presets.working_memory(), "octopus").over) == 2
-    assert trace.messages[2].tool_calls[0].arguments == CALL["function"]["arguments"]  # type: ignore[index]
+    assert trace.messages[2].tool_calls[0].arguments == CALL["function"]["arguments"]
     assert trace.messages[3].tool_call_id == "1"
 
 
@@ -72,9 +71,7 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
 def test_messages_of_openais_sdk() -> None:
     from openai.types.chat import ChatCompletionMessage
 
-    answer = ChatCompletionMessage.model_validate(
-        {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    )
+    answer = ChatCompletionMessage.model_validate(calling(CALL))
     assert messages_of([answer])[0].tool_calls[0].name == "find"
 
 
@@ -173,9 +170,8 @@ def test_a_policys_name() -> None:
     for name in CHOICES:
         assert policy_of(name) == settings.policy(name)
     assert policy_of("octopus") == bk.policies.system("octopus")
-    with pytest.raises(
-        LookupError, match="Unknown policy 'oldest'.* Choose one of: 'oldest first'"
-    ):
+    refusal = "Unknown policy 'oldest'.* Choose one of: 'oldest first'"
+    with pytest.raises(LookupError, match=refusal):
         bk.replay(bk.load_trace("support-chat"), presets.working_memory(), "oldest")
 
 

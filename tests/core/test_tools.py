@@ -3,8 +3,6 @@
 On 0.2.0 forty tools were 9,345 tokens by the bill and 4,743 by the gate, and an MCP server's answer was 7, exact.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -35,19 +33,14 @@ FORMS: dict[str, Any] = {
     "Anthropic, its type written out": [{"type": "custom", **NAMED, "input_schema": SCHEMA}],
     "Gemini": [{"functionDeclarations": [{**NAMED, "parameters": SCHEMA}]}],
     "Gemini's package": [{"function_declarations": [{**NAMED, "parameters_json_schema": SCHEMA}]}],
-    "Converse": [
-        {"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}},
-        {"cachePoint": {"type": "default"}},
-    ],
-    "Converse's configuration": {
-        "tools": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}]
-    },
+    "Converse": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}, {"cachePoint": {"type": "default"}}],
+    "Converse's configuration": {"tools": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}]},
     "MCP": [MCP],
     "MCP, tools/list": {"tools": [MCP]},
     "MCP, tools/list over JSON-RPC": {"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP]}},
     "a body": {"model": "gpt-4o", "tools": [{**NAMED, "input_schema": SCHEMA}]},
     "one tool": {**NAMED, "input_schema": SCHEMA},
-}
+}  # fmt: skip
 MODELS = [
     *("gpt-4o", "gpt-5-mini", "gpt-4-0613", "claude-opus-4-8"),
     *("gemini-2.5-flash", "mistral-large-latest"),
@@ -164,10 +157,8 @@ def test_what_cannot_be_counted_is_named(tool: dict[str, Any], name: str) -> Non
 
 
 def test_the_error_of_a_server_is_no_list_without_tools() -> None:
-    with pytest.raises(
-        ValueError,
-        match="The MCP server returned an error: .*no such method.* Send the request again",
-    ):
+    refusal = "The MCP server returned an error: .*no such method.* Send the request again"
+    with pytest.raises(ValueError, match=refusal):
         read_tools(
             {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}
         )
@@ -182,28 +173,21 @@ FLAT = {"type": "function", **NAMED, "parameters": SCHEMA}
 CLAUDES = {**NAMED, "input_schema": SCHEMA}
 
 
+BM25 = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+SEARCH = {"type": "tool_search", "execution": "client", "parameters": SCHEMA}
+NAMESPACE = {"type": "namespace", "name": "crm", "description": "All customers", "tools": [FLAT]}
+
+
 @pytest.mark.parametrize(
     ("model", "tools", "others"),
     [
-        (
-            "claude-sonnet-4-5",
-            [{"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}, CLAUDES],
-            ["built-in tool tool_search_tool_bm25_20251119"],
-        ),
+        ("claude-sonnet-4-5", [BM25, CLAUDES], [f"built-in tool {BM25['type']}"]),
         ("claude-opus-4-8", [CLAUDES], []),
         ("gpt-5.4", [{"type": "tool_search"}, FLAT], ["built-in tool tool_search"]),
-        (
-            "gpt-5.4",
-            [{"type": "tool_search", "execution": "client", "parameters": SCHEMA}, FLAT],
-            ["built-in tool tool_search"],
-        ),
+        ("gpt-5.4", [SEARCH, FLAT], ["built-in tool tool_search"]),
         ("gpt-5.4", [WRAPPED], []),
         ("gpt-5.4", [{"type": "function", "function": FLAT}], []),
-        (
-            "gpt-5.4",
-            [{"type": "namespace", "name": "crm", "description": "All customers", "tools": [FLAT]}],
-            ["built-in tool namespace"],
-        ),
+        ("gpt-5.4", [NAMESPACE], ["built-in tool namespace"]),
     ],
 )
 def test_deferred_tools_are_not_in_the_prompt(model: str, tools: Any, others: list[str]) -> None:

@@ -1,7 +1,5 @@
 """Budgets in the words of other systems: what they read of it, what they keep by it, and what cannot be said."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass, replace
@@ -85,41 +83,25 @@ def test_anchors_token_budget_is_taken_as_the_object_that_it_is() -> None:
 def test_a_configuration_may_be_a_dataclass_and_nothing_else_is_guessed_at() -> None:
     read = presets.translate(MemoryConfig(), "octopus")
     assert (read.budget.window, read.budget.sizes["output"]) == (8_000, 500)
-    with pytest.raises(
-        ValueError, match="Expected a Budget, a mapping, or the system's own object"
-    ):
+    refusal = "Expected a Budget, a mapping, or the system's own object"
+    with pytest.raises(ValueError, match=refusal):
         presets.translate(3, "anchor")
 
 
 def test_sections_take_the_names_of_what_is_in_them() -> None:
     found = presets.translate(presets.working_memory(8_000, output=1_000), "anchor")
-    assert found.config == {
-        "total_tokens": 8_000,
-        "reserve_tokens": 1_000,
-        "allocations": [
-            {
-                "source": "retrieval",
-                "max_tokens": 3_000,
-                "priority": 8,
-                "overflow_strategy": "truncate",
-            },
-            {
-                "source": "memory",
-                "max_tokens": 1_000,
-                "priority": 7,
-                "overflow_strategy": "truncate",
-            },
-        ],
-    }
+    cut = {"overflow_strategy": "truncate"}
+    retrieval = {"source": "retrieval", "max_tokens": 3_000, "priority": 8, **cut}
+    memory = {"source": "memory", "max_tokens": 1_000, "priority": 7, **cut}
+    sizes = {"total_tokens": 8_000, "reserve_tokens": 1_000}
+    assert found.config == {**sizes, "allocations": [retrieval, memory]}
     assert {"history: renamed conversation"} <= {*found.unsaid}
     assert "retrieval.limit_items: 3 becomes None" in found.unsaid
 
 
 @pytest.mark.parametrize("system", ["anchor", "octopus", "plan-195", "langchain"])
 @pytest.mark.parametrize("preset", presets.PRESETS)
-def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(
-    preset: str, system: str
-) -> None:
+def test_every_preset_goes_to_every_system_with_a_list_of_changes(preset: str, system: str) -> None:
     """Whatever a system does not take over is in the list: a change there is seen in the config, or told."""
     budget = presets.PRESETS[preset](8_192)
     told = presets.translate(budget, system)
@@ -216,8 +198,6 @@ def test_what_trim_messages_takes_beside_a_size_is_listed() -> None:
 @pytest.mark.parametrize(
     ("field", "system"), [("maxWorkingMemoryTokens", "octopus"), ("total_tokens", "anchor")]
 )
-def test_a_size_written_as_text_is_refused_and_not_taken_for_a_model(
-    field: str, system: str
-) -> None:
+def test_a_size_as_text_is_refused_and_not_taken_for_a_model(field: str, system: str) -> None:
     with pytest.raises(TypeError, match="okens: '8000'. Expected a whole number of tokens"):
         presets.translate({field: "8000"}, system)

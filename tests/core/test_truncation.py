@@ -1,7 +1,5 @@
 """Text cut to a number of tokens: within the limit with its marker, no character split, as much kept as fits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +20,7 @@ from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.cutting import MARKERS, Keep
 from tests.conftest import examples
 from tests.hostile import any_text
+from tests.messages import assistant, user
 
 KEEPS: tuple[Keep, ...] = ("head", "tail", "middle")
 BYS: tuple[By, ...] = ("token", "line", "sentence")
@@ -56,34 +55,28 @@ def test_head_tail_and_middle_keep_what_their_names_say(keep: Keep, kept: str) -
     assert " ".join(cut.split()) == kept
 
 
-def test_whole_lines_are_kept_and_the_marker_counts() -> None:
+@pytest.mark.parametrize(
+    ("keep", "marker", "kept"),
+    [
+        ("tail", "[older]\n", "[older]\nwednesday fog\nthursday snow"),
+        ("head", "\n[more]", "monday rain\ntuesday sun\n[more]"),
+        ("middle", "\n[...]\n", "monday rain\n[...]\nthursday snow"),
+    ],
+)
+def test_whole_lines_are_kept_and_the_marker_counts(keep: Keep, marker: str, kept: str) -> None:
     entries = "monday rain\ntuesday sun\nwednesday fog\nthursday snow"
-    assert (
-        truncate(entries, 5, words, "tail", "line", "[older]\n")
-        == "[older]\nwednesday fog\nthursday snow"
-    )
-    assert (
-        truncate(entries, 5, words, "head", "line", "\n[more]")
-        == "monday rain\ntuesday sun\n[more]"
-    )
-    assert (
-        truncate(entries, 5, words, "middle", "line", "\n[...]\n")
-        == "monday rain\n[...]\nthursday snow"
-    )
+    assert truncate(entries, 5, words, keep, "line", marker) == kept
 
 
 def test_whole_sentences_are_kept() -> None:
     story = 'It cost 3.50 euros. "Too much!" she said. Then it rained. 他笑了。她也笑了。'
     assert truncate(story, 5, words, "head", "sentence", "") == "It cost 3.50 euros."
-    assert (
-        truncate(story, 8, words, "head", "sentence", " …") == 'It cost 3.50 euros. "Too much!" …'
-    )
+    expected = 'It cost 3.50 euros. "Too much!" …'
+    assert truncate(story, 8, words, "head", "sentence", " …") == expected
     assert truncate(story, 5, words, "tail", "sentence", "") == "Then it rained. 他笑了。她也笑了。"
     characters = counter("chars/1", minimum=0)
-    assert (
-        truncate("他笑了。她也笑了。天黑了。", 9, characters, "head", "sentence", "")
-        == "他笑了。她也笑了。"
-    )
+    expected = "他笑了。她也笑了。"
+    assert truncate("他笑了。她也笑了。天黑了。", 9, characters, "head", "sentence", "") == expected
 
 
 def test_where_not_one_line_fits_the_first_is_cut_inside() -> None:
@@ -103,13 +96,9 @@ def test_a_marker_outside_exceeds_the_limit_as_document_003_does() -> None:
 
 
 def test_the_markers_are_three_and_say_what_is_missing() -> None:
-    text = "word " * 200
-    assert (
-        len({truncate(text, 50, EXACT, keep).replace("word ", "").strip("word ") for keep in KEEPS})
-        == 3
-    )
-    for keep in KEEPS:
-        assert MARKERS[keep] in truncate(text, 50, EXACT, keep)
+    cuts = {keep: truncate("word " * 200, 50, EXACT, keep) for keep in KEEPS}
+    assert len({cut.replace("word ", "").strip("word ") for cut in cuts.values()}) == 3
+    assert all(MARKERS[keep] in cut for keep, cut in cuts.items())
 
 
 def test_what_document_003s_halving_left_over_its_cap_fits_here() -> None:
@@ -137,10 +126,7 @@ def test_a_character_of_a_million_code_points_stays_whole_or_goes() -> None:
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "7", None])
 def test_a_limit_is_a_whole_number_from_zero_on(limit: Any) -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"Invalid limit: .*\. Use a whole number from 0 to ",
-    ):
+    with pytest.raises(ValueError, match=r"Invalid limit: .*\. Use a whole number from 0 to "):
         truncate("text", limit, words)
 
 
@@ -194,19 +180,8 @@ def longest_by_trying(
 
 
 alphabet = st.sampled_from(
-    [
-        *"ab .\n,Z9ßж语한",
-        "e\u0301",
-        FAMILY,
-        FLAG,
-        "\u200d",
-        "\u0301",
-        "\r\n",
-        "word ",
-        "<|endoftext|>",
-        "\ud800",
-    ]
-)
+    [*"ab .\n,Z9ßж语한", FAMILY, FLAG, *("e\u0301", "\u200d", "\u0301", "\r\n", "word ", "<|endoftext|>", "\ud800")]
+)  # fmt: skip
 texts = st.lists(alphabet, max_size=60).map("".join)
 counters = st.sampled_from(
     [words, EXACT, counter("chars/4"), counter("bytes/4", rounding="ceil", minimum=0)]
@@ -234,12 +209,10 @@ def test_as_much_is_kept_as_trying_every_cut_would_keep(
     text: str, limit: int, count: Callable[[str], int], keep: Keep, marker: str
 ) -> None:
     """For counters that never find less in a longer text."""
-    best = longest_by_trying(text, limit, count, keep, marker) or longest_by_trying(
-        text, limit, count, keep, ""
-    )
+    with_marker = longest_by_trying(text, limit, count, keep, marker)
+    best = with_marker or longest_by_trying(text, limit, count, keep, "")
     if count(text) > limit:
         kept = truncate(text, limit, count, keep, marker=marker)
-        with_marker = longest_by_trying(text, limit, count, keep, marker) > 0
         assert len(kept) == best + (len(marker) if with_marker else 0)
 
 
@@ -261,9 +234,7 @@ def test_on_real_messages_the_exact_counter_is_filled_to_the_limit_or_nearly(
 @given(texts, st.integers(-3, 80), st.sampled_from(BYS))
 @example("a\r\na", -2, "line")
 @example("aa\r\n", 3, "line")
-def test_ends_and_starts_lie_between_characters_on_their_side_of_the_place(
-    text: str, place: int, by: By
-) -> None:
+def test_ends_and_starts_lie_between_characters(text: str, place: int, by: By) -> None:
     edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
     asked = Boundaries(text)
     end, start = asked.end(by, place), asked.start(by, place)
@@ -287,9 +258,7 @@ clusters = st.lists(st.tuples(st.sampled_from(CLUSTERS), st.integers(1, 5)), max
     st.lists(st.integers(0, 80), min_size=1, max_size=8),
     st.sampled_from([0, 1_024]),
 )
-def test_the_nearest_places_between_characters_are_found(
-    text: str, places: list[int], far: int
-) -> None:
+def test_the_nearest_places_in_a_text_are_found(text: str, places: list[int], far: int) -> None:
     """Whatever was asked and remembered before."""
     edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
     with mock.patch.object(boundaries, "_FAR", far):
@@ -308,9 +277,7 @@ sentences = st.lists(
 @given(
     sentences, st.lists(st.integers(0, 120), min_size=1, max_size=8), st.sampled_from([7, 4_096])
 )
-def test_sentences_begin_and_end_where_they_did_whatever_was_asked_before(
-    text: str, places: list[int], chunk: int
-) -> None:
+def test_sentences_begin_and_end_where_they_did(text: str, places: list[int], chunk: int) -> None:
     with mock.patch.object(boundaries, "_CHUNK", chunk):
         asked = Boundaries(text)
         for place in places:
@@ -330,14 +297,9 @@ def item(payload: Any) -> Item:
     return Item("history", 99, score=0.5, group="g", payload=payload)
 
 
-NOTE = Message(
-    {"role": "user", "content": "one two three four\nfive six seven eight", "name": "bob"}
-)
-CUT = cutter(
-    words,
-    Framing(per_message=3),
-    {"newest": "[older]\n", "best": "\n[weaker]", "first": "\n[more]"},
-)
+NOTE = Message(user("one two three four\nfive six seven eight", name="bob"))
+MARKED = {"newest": "[older]\n", "best": "\n[weaker]", "first": "\n[more]"}
+CUT = cutter(words, Framing(per_message=3), MARKED)
 
 
 @pytest.mark.parametrize(
@@ -378,27 +340,23 @@ def test_no_cut_is_made_where_none_is_allowed_or_none_is_useful() -> None:
 
 
 def test_a_cut_without_room_for_the_marker_would_pass_for_the_whole_message() -> None:
-    assert CUT(item(Message({"role": "user", "content": "one two three"})), 4, rule()) is None
+    assert CUT(item(Message(user("one two three"))), 4, rule()) is None
     unmarked = cutter(words, Framing(per_message=3), dict.fromkeys(["newest", "best", "first"], ""))
-    cut = unmarked(item(Message({"role": "user", "content": "one two three"})), 4, rule())
+    cut = unmarked(item(Message(user("one two three"))), 4, rule())
     assert cut is not None and cut.payload.text.strip() == "one"
 
 
 def test_text_and_plain_dictionaries_are_cut_too() -> None:
     cut = CUT(item("one two three four"), 3, rule())
     assert cut is not None and (cut.tokens, cut.payload) == (3, "one two \n[more]")
-    cut = CUT(item({"role": "user", "content": "one two three four"}), 6, rule())
-    assert cut is not None and cut.payload == {"role": "user", "content": "one two \n[more]"}
+    cut = CUT(item(user("one two three four")), 6, rule())
+    assert cut is not None and cut.payload == user("one two \n[more]")
 
 
 def test_images_stay_and_count_when_the_text_beside_them_is_cut() -> None:
-    image = {
-        "type": "image_url",
-        "image_url": {"url": "https://example.org/a.png", "detail": "low"},
-    }
-    shown = Message(
-        {"role": "user", "content": [{"type": "text", "text": "one two three four"}, image]}
-    )
+    url = {"url": "https://example.org/a.png", "detail": "low"}
+    image = {"type": "image_url", "image_url": url}
+    shown = Message(user([{"type": "text", "text": "one two three four"}, image]))
     cut = CUT(item(shown), 3 + 85 + 3, rule())
     assert cut is not None
     assert cut.payload.raw["content"] == [{"type": "text", "text": "one two \n[more]"}, image]
@@ -407,7 +365,7 @@ def test_images_stay_and_count_when_the_text_beside_them_is_cut() -> None:
 
 def test_tool_calls_are_never_cut_only_the_text_beside_them() -> None:
     call = {"id": "c1", "function": {"name": "look", "arguments": '{"where": "under the bed"}'}}
-    said = Message({"role": "assistant", "content": "one two three four", "tool_calls": [call]})
+    said = Message(assistant("one two three four", tool_calls=[call]))
     cut = CUT(item(said), 3 + 5 + 3, rule())
     assert cut is not None and cut.payload.raw["tool_calls"] == [call]
     assert cut.payload.text == "one two \n[more]"
@@ -441,9 +399,7 @@ def test_real_items_cut_to_any_limit_are_within_it(name: str, keep: str, granula
     ],
 )
 @pytest.mark.parametrize("marker", [None, "", " […]"])
-def test_a_middle_cut_is_not_empty_where_one_end_fits(
-    text: str, limit: int, marker: str | None
-) -> None:
+def test_a_middle_cut_keeps_one_end_that_fits(text: str, limit: int, marker: str | None) -> None:
     """An end that is dear has no room beside the other, which may have it alone: 0.1.0 kept nothing."""
     count = counter("o200k_base")
     ends = [truncate(text, limit, count, keep, marker="") for keep in ("head", "tail")]

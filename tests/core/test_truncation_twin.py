@@ -1,7 +1,5 @@
 """Cuts held against the slow twin that tries every one, on every kind of text, and against the clock."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -188,9 +186,7 @@ HOSTILE = {
 @pytest.mark.parametrize(
     ("keep", "by"), [("head", "token"), ("tail", "sentence"), ("middle", "token")]
 )
-def test_cutting_to_half_is_linear(
-    kind: str, make: Callable[[int], str], keep: Keep, by: By
-) -> None:
+def test_cutting_half_is_linear(kind: str, make: Callable[[int], str], keep: Keep, by: By) -> None:
     def runs(size: int) -> Iterator[float]:
         text = make(size)
         limit = EXACT.fresh(text) // 2

@@ -9,16 +9,19 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.files import data_path
+from tests.messages import assistant, user
 
 ROWS = tomllib.loads(data_path("formats.toml").read_text("utf-8"))["usage"]
+#: Records of usage, the sums in each, and why, where the names alone do not say it.
+CASES = [*map(json.loads, Path(__file__).with_name("usage.jsonl").read_text("utf-8").splitlines())]
 NAMES = ["context_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"]
 
 
 def loaded(usage: dict[str, Any], model: str = "gpt-4o") -> bk.Trace:
     """Load a recorded call with a usage record."""
-    choice = {"message": {"role": "assistant", "content": "ok"}}
-    request = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
-    return bk.load_trace({"request": request, "response": {"choices": [choice], "usage": usage}})
+    request = {"model": model, "messages": [user("hi")]}
+    response = {"choices": [{"message": assistant("ok")}], "usage": usage}
+    return bk.load_trace({"request": request, "response": response})
 
 
 def unread(trace: bk.Trace) -> list[str]:
@@ -32,116 +35,7 @@ def test_a_row_reads_its_example(row: dict[str, Any]) -> None:
     assert not unread(trace)
 
 
-@pytest.mark.parametrize(
-    ("usage", "right"),
-    [
-        # Vercel 5 tells Anthropic's cache beside the input; an old Grok does, too.
-        ({"inputTokens": 5, "outputTokens": 9, "cachedInputTokens": 40000}, [40005, 40000, 0, 9]),
-        (
-            {
-                "prompt_tokens": 7,
-                "completion_tokens": 1,
-                "prompt_tokens_details": {"cached_tokens": 163},
-            },
-            [170, 163, 0, 1],
-        ),
-        # The total says that the thoughts stand inside.
-        ({"input": 9, "output": 12, "reasoning": 7, "total": 21}, [9, 0, 0, 12]),
-        # Gemini CLI tells the prompt of a tool beside the input.
-        (
-            {"input": 75, "output": 414, "cached": 0, "thoughts": 117, "tool": 573, "total": 1179},
-            [648, 0, 0, 531],
-        ),
-        # The same names in other programs, each with the meaning that it has there.
-        (
-            {
-                "prompt_tokens": 1000,
-                "completion_tokens": 50,
-                "prompt_token_details": {"cached_tokens": 600},
-            },
-            [1000, 600, 0, 50],
-        ),
-        (
-            {
-                "prompt_tokens": 1000,
-                "completion_tokens": 50,
-                "reasoning_tokens": 200,
-                "total_tokens": 1250,
-                "cached_prompt_text_tokens": 600,
-            },
-            [1000, 600, 0, 250],
-        ),
-        (
-            {
-                "prompt_tokens": 3000,
-                "completion_tokens": 5,
-                "prompt_tokens_details": {
-                    "cached_tokens": 1000,
-                    "cache_creation_input_tokens": 1500,
-                    "cache_creation": {"ephemeral_5m_input_tokens": 1500},
-                },
-            },
-            [3000, 1000, 1500, 5],
-        ),
-        (
-            {
-                "input_tokens": 350,
-                "output_tokens": 240,
-                "input_token_details": {"priority_cache_read": 100, "priority": 250},
-            },
-            [350, 100, 0, 240],
-        ),
-        (
-            {"input_tokens": 9000, "cached_input_tokens": 100, "cache_write_input_tokens": 8000},
-            [9000, 100, 8000, 0],
-        ),
-        (
-            {
-                "input_tokens": 1000,
-                "output_tokens": 50,
-                "details": {"cache_read_tokens": 512, "cache_write_tokens": 100},
-            },
-            [1000, 512, 100, 50],
-        ),
-        (
-            {"native_tokens_prompt": 90, "native_tokens_cached": 20, "tokens_prompt": 80},
-            [90, 20, 0, 0],
-        ),
-        (
-            {
-                "input": 10,
-                "output": 5,
-                "input_cache_creation_5m": 150,
-                "input_cache_creation_1h": 50,
-            },
-            [210, 0, 200, 5],
-        ),
-        # Numbers as text, and a number with its parts below it.
-        ({"prompt_tokens": "1000", "completion_tokens": "50"}, [1000, 0, 0, 50]),
-        (
-            {"input_tokens": {"": 1000, "cached": 512}, "output_tokens": {"": 50}},
-            [1000, 512, 0, 50],
-        ),
-        # OpenCode's total says where the cache stands.
-        (
-            {"input": 1900, "output": 10, "total": 1910, "cache": {"read": 1800, "write": 0}},
-            [1900, 1800, 0, 10],
-        ),
-        (
-            {"input": 1900, "output": 10, "total": 3710, "cache": {"read": 1800, "write": 0}},
-            [3700, 1800, 0, 10],
-        ),
-        # What was written is told by its lives alone.
-        (
-            {
-                "input_tokens": 350,
-                "output_tokens": 2,
-                "input_token_details": {"ephemeral_1h_input_tokens": 200, "cache_read": 100},
-            },
-            [350, 100, 200, 2],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("usage", "right"), [(row["usage"], row["right"]) for row in CASES])
 def test_usage_beside_and_inside_the_prompt(usage: dict[str, Any], right: list[int]) -> None:
     trace = loaded(usage)
     assert bk.trace.usage_frame(trace)[NAMES].values.tolist() == [right]
@@ -157,8 +51,8 @@ def test_costs_follow_the_fields() -> None:
         "completion_tokens": 1499,
         "total_tokens": 14428,
     }
-    thinking |= {"prompt_tokens_details": {"cached_tokens": 128}}
-    thinking |= {"completion_tokens_details": {"reasoning_tokens": 2809}}
+    cached, reasoning = {"cached_tokens": 128}, {"reasoning_tokens": 2809}
+    thinking |= {"prompt_tokens_details": cached, "completion_tokens_details": reasoning}
     assert cost(thinking, "grok-4.20") == pytest.approx(0.0232856)
     compacted = next(json.loads(row["example"]) for row in ROWS if "iterations" in row["example"])
     assert cost(compacted, "claude-opus-4-8") == pytest.approx(1.1275)
@@ -170,9 +64,8 @@ def test_unknown_fields_are_named_once() -> None:
     question = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
     trace = bk.load_trace([question, answer, question, answer])
     assert len(bk.trace.usage_frame(trace)) == 2
-    assert unread(trace) == [
-        "Not read: usage fields quantum_tokens. The token sums may be incomplete."
-    ]
+    (note,) = unread(trace)
+    assert note == "Not read: usage fields quantum_tokens. The token sums may be incomplete."
     assert len(unread(loaded({"sent_tokens": 9}))) == 1
     assert not unread(loaded({"prompt_tokens": 9, "quantum_tokens": 0}))
 
@@ -189,17 +82,10 @@ def test_the_usage_of_a_plain_message_is_read(is_list: bool, tmp_path: Path) -> 
     assert (row["message_index"], row["context_tokens"], row["output_tokens"]) == (1, 1000, 50)
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "usage",
-        "models_usage",
-        "meta.usage",
-        "metadata.usage",
-        "metadata.totalUsage",
-        "usageMetadata",
-    ],
-)
+PLACES = "usage models_usage meta.usage metadata.usage metadata.totalUsage usageMetadata"
+
+
+@pytest.mark.parametrize("place", PLACES.split())
 def test_usage_is_read_wherever_a_program_puts_it(place: str) -> None:
     usage: dict[str, Any] = {"inputTokens": 1000, "outputTokens": 50, "cachedInputTokens": 800}
     for name in reversed(place.split(".")):
@@ -258,18 +144,13 @@ def test_a_number_of_a_wrong_type_is_named(field: str, number: object) -> None:
 
 def test_a_session_names_a_request_without_a_readable_number(tmp_path: Path) -> None:
     def answer(place: int, tokens: object) -> dict[str, Any]:
-        message: dict[str, Any] = {
-            "id": f"m{place}",
-            "role": "assistant",
-            "model": "claude-sonnet-4-5",
-        }
-        message |= {"content": [{"type": "text", "text": "ok"}]}
-        usage = {"input_tokens": tokens, "output_tokens": 3}
         about = {"type": "assistant", "uuid": f"a{place}", "parentUuid": "u", "sessionId": "s"}
-        return {**about, "message": {**message, "usage": usage}}
+        content = [{"type": "text", "text": "ok"}]
+        usage = {"input_tokens": tokens, "output_tokens": 3}
+        message = assistant(content, id=f"m{place}", model="claude-sonnet-4-5", usage=usage)
+        return {**about, "message": message}
 
-    question: dict[str, Any] = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s"}
-    question |= {"message": {"role": "user", "content": "hi"}}
+    question = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s", "message": user("hi")}  # fmt: skip
     path = tmp_path / "session.jsonl"
     records = [question, answer(1, 100), answer(2, "many")]
     path.write_text("\n".join(map(json.dumps, records)), "utf-8")

@@ -3,8 +3,6 @@
 The word exact is only said of a file whose SHA-256 is known.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -17,14 +15,7 @@ from typing import Any
 
 import pytest
 
-from budgetkit.counters import (
-    basis_of,
-    counter,
-    encoding_names,
-    nearer_of,
-    spread_of,
-    vocabularies,
-)
+from budgetkit.counters import basis_of, counter, encoding_names, nearer_of, spread_of, vocabularies
 from budgetkit.counters.encodings import pattern_of, vocabulary
 from budgetkit.counters.reconstructed import is_usable
 from budgetkit.files import read_toml
@@ -160,9 +151,7 @@ def test_every_model_of_claudes_gemini_qwen_and_deepseek_goes_by_one_row() -> No
 @pytest.mark.parametrize(
     "write", [lambda path: path.write_bytes(vocabulary("cl100k_base")) and path, tekken]
 )
-def test_a_file_of_pairs_is_known_by_what_it_holds_and_counts_as_its_encoding_does(
-    write: Any, tmp_path: Path
-) -> None:
+def test_a_file_of_pairs_is_known_and_counts_as_its_encoding(write: Any, tmp_path: Path) -> None:
     by_file = counter("llama-3.1-8b", tokenizer=write(tmp_path / "anything.bin"))
     assert by_file.many(TEXTS) == counter("cl100k_base").many(TEXTS)
     assert basis_of(by_file) == "estimate", "nobody knows this file"
@@ -178,9 +167,7 @@ def test_byte_level_pairs_need_no_other_library(tmp_path: Path) -> None:
         )
 
 
-def test_only_a_file_whose_digest_is_known_is_called_exact(
-    known_file: Path, tmp_path: Path
-) -> None:
+def test_only_a_file_of_a_known_digest_is_called_exact(known_file: Path, tmp_path: Path) -> None:
     exact = counter("gemini-2.5-pro", tokenizer=known_file)
     assert (exact.name, exact.exact, basis_of(exact)) == ("gemini-2.5-pro (gemma3)", True, "exact")
     older = counter("gemini-1.5-flash", tokenizer=known_file)
@@ -243,9 +230,8 @@ def test_a_shared_folder_is_believed_only_where_file_and_folder_are_the_users_ow
 def test_a_file_that_is_no_tokenizer_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken"
     path.write_bytes(content)
-    with pytest.raises(
-        (ValueError, ImportError), match="Cannot read tokenizer|Missing optional dependency"
-    ):
+    refusal = "Cannot read tokenizer|Missing optional dependency"
+    with pytest.raises((ValueError, ImportError), match=refusal):
         counter("mine", tokenizer=path)("Hello")
     with pytest.raises(ValueError, match="File not found: .* Pass a tokenizer.json"):
         counter("mine", tokenizer=tmp_path / "absent")

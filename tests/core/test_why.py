@@ -58,9 +58,8 @@ def test_what_was_kept_needs_no_mending() -> None:
 
 @pytest.mark.parametrize("of", [7, -9, bk.Item("history", 1), bk.Message({"role": "user"}), None])
 def test_an_item_that_is_not_there_is_refused(of: Any) -> None:
-    with pytest.raises(
-        LookupError, match=r"Unknown item .* Pass the item, or its position from 0 to 0"
-    ):
+    refusal = r"Unknown item .* Pass the item, or its position from 0 to 0"
+    with pytest.raises(LookupError, match=refusal):
         bk.fit(BUDGET, [bk.Item("history", 100)]).why(of)
 
 
@@ -76,9 +75,7 @@ def test_a_plan_that_was_loaded_says_that_it_cannot_be_asked() -> None:
     cap=st.integers(50, 700),
     asked=st.integers(0, 900),
 )
-def test_every_change_that_is_offered_keeps_what_was_lost(
-    sizes: list[int], cap: int, asked: int
-) -> None:
+def test_every_offered_change_keeps_what_was_lost(sizes: list[int], cap: int, asked: int) -> None:
     items = [*(bk.Item("history", size) for size in sizes), bk.Item("notes", asked)]
     plan = bk.fit(BUDGET.assign(history=cap), items)
     for place in range(len(items)):

@@ -1,7 +1,5 @@
 """Windows of products and servers: none of them is the model's, and each says where it was read."""
 
-from __future__ import annotations
-
 import pytest
 
 from budgetkit.models.limits import PRODUCT_WINDOWS, product_window
@@ -19,9 +17,7 @@ from budgetkit.models.limits import PRODUCT_WINDOWS, product_window
         ("ollama", 2_048, 2_048, 2_048),
     ],
 )
-def test_what_a_program_shows_and_where_it_acts(
-    name: str, window: int | None, shown: int, acts_at: int
-) -> None:
+def test_where_a_program_acts(name: str, window: int | None, shown: int, acts_at: int) -> None:
     known = product_window(name, window)
     assert (known.shown, known.acts_at) == (shown, acts_at)
 

@@ -3,8 +3,6 @@
 No network: the models are the frameworks' own stand-ins for tests, which note what they are given.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -15,19 +13,20 @@ from budgetkit import policies
 from budgetkit.extras.adapters import langchain, openai_agents, pydantic_ai
 from budgetkit.extras.adapters.keeper import NATIVE, Keeper
 from budgetkit.message import Message
+from tests.messages import assistant, calling, system, tool, tool_call, tool_result, user
 
 COUNT = bk.counter("o200k_base")
 FRAMING = bk.requests.FRAMINGS["openai"]
 MOST = 400
-LOOK = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"at": "it"}'}}
+LOOK = tool_call("a", "look", '{"at": "it"}')
 
 
 def chat(turns: int) -> list[dict[str, Any]]:
-    said = [{"role": "system", "content": "Be brief."}]
+    said = [system("Be brief.")]
     for turn in range(turns):
-        said += [{"role": "user", "content": f"Question {turn}: " + "why " * 20}]
-        said += [{"role": "assistant", "content": f"Answer {turn}: " + "so " * 20}]
-    return [*said, {"role": "user", "content": "And now?"}]
+        said += [user(f"Question {turn}: " + "why " * 20)]
+        said += [assistant(f"Answer {turn}: " + "so " * 20)]
+    return [*said, user("And now?")]
 
 
 def run(asked: Any) -> Any:
@@ -54,24 +53,19 @@ def by_hand(talk: bk.Conversation, said: list[dict[str, Any]]) -> list[list[dict
     return found
 
 
+SMALL = bk.presets.working_memory(1_000, output=200, history_floor=0)
+IN_BLOCKS = policies.TriggerTarget()
+
+
 def test_a_keeper_sends_what_a_conversation_would() -> None:
-    budget, policy = (
-        bk.presets.working_memory(1_000, output=200, history_floor=0),
-        policies.TriggerTarget(),
-    )
-    assert by_keeper(Keeper(budget, policy), chat(30)) == by_hand(
-        bk.Conversation(budget, policy), chat(30)
-    )
+    sent = by_keeper(Keeper(SMALL, IN_BLOCKS), chat(30))
+    assert sent == by_hand(bk.Conversation(SMALL, IN_BLOCKS), chat(30))
 
 
 def test_conversations_of_a_keeper_do_not_mix_and_what_is_forgotten_begins_anew() -> None:
-    budget, policy = (
-        bk.presets.working_memory(1_000, output=200, history_floor=0),
-        policies.TriggerTarget(),
-    )
     one, other = chat(20), [{**each, "content": each["content"].upper()} for each in chat(20)]
-    keeper = Keeper(budget, policy, conversations=1)
-    alone = by_keeper(Keeper(budget, policy), one), by_keeper(Keeper(budget, policy), other)
+    keeper = Keeper(SMALL, IN_BLOCKS, conversations=1)
+    alone = by_keeper(Keeper(SMALL, IN_BLOCKS), one), by_keeper(Keeper(SMALL, IN_BLOCKS), other)
     assert (by_keeper(keeper, one), by_keeper(keeper, other)) == alone
     assert len(keeper._talks) <= 2
     again = keeper.fit([*map(bk.Message, one)])
@@ -81,17 +75,10 @@ def test_conversations_of_a_keeper_do_not_mix_and_what_is_forgotten_begins_anew(
 
 def test_a_branch_never_sees_what_another_said() -> None:
     """Also where the framework went on with what it was given: the whole list, sent again, begins anew."""
-    budget, policy = (
-        bk.presets.working_memory(1_000, output=200, history_floor=0),
-        policies.TriggerTarget(),
-    )
-    keeper, said = Keeper(budget, policy), [*map(bk.Message, chat(20))]
+    keeper, said = Keeper(SMALL, IN_BLOCKS), [*map(bk.Message, chat(20))]
     first = keeper.fit(said)
     assert len(first) < len(said)
-    secret, question = (
-        {"role": "assistant", "content": "secret"},
-        {"role": "user", "content": "And then?"},
-    )
+    secret, question = (assistant("secret"), user("And then?"))
     assert secret in keeper.fit([*map(bk.Message, [*first, secret, question])])
     for again in (said, [*map(bk.Message, first)]):
         assert secret not in keeper.fit([*again, bk.Message(question)])
@@ -101,23 +88,17 @@ def test_a_branch_never_sees_what_another_said() -> None:
 def test_an_empty_conversation_is_nobodys_beginning() -> None:
     """A call without its result waits, so that the request is empty: the next conversation knows nothing of it."""
     keeper = Keeper(1_000, policies.SlidingWindow(3))
-    assert (
-        keeper.fit([bk.Message({"role": "assistant", "content": None, "tool_calls": [LOOK]})]) == []
-    )
-    seen = {"role": "tool", "tool_call_id": "a", "content": "seen"}
-    assert keeper.fit([bk.Message({"role": "user", "content": "Hello"}), bk.Message(seen)]) == [
-        {"role": "user", "content": "Hello"}
-    ]
+    assert keeper.fit([bk.Message(calling(LOOK))]) == []
+    seen = tool_result("a", "seen")
+    assert keeper.fit([bk.Message(user("Hello")), bk.Message(seen)]) == [user("Hello")]
 
 
 def test_tools_that_come_later_are_counted_in() -> None:
     said = chat(7)
     ends = [i + 1 for i, each in enumerate(said) if each["role"] == "user"]
-    schema = {
-        "description": "Look at something. " * 4,
-        "parameters": {"type": "object", "properties": {}},
-    }
-    tools = [{"type": "function", "function": {"name": f"look_{n}", **schema}} for n in range(6)]
+    parameters = {"type": "object", "properties": {}}
+    about: dict[str, Any] = {"description": "Look at something. " * 4, "parameters": parameters}
+    tools = [tool(f"look_{n}", **about) for n in range(6)]
     keeper = Keeper(500, policies.OldestFirst())
     before = [keeper.fit([*map(bk.Message, said[:end])], tools[:1]) for end in ends[:-1]][-1]
     after = keeper.fit([*map(bk.Message, said)], tools)
@@ -178,10 +159,9 @@ def test_langgraph_a_hook_before_the_model_leaves_the_state_whole() -> None:
         """Look at something."""
         return "seen\n" * 500
 
+    hook = langchain.pre_model_hook(MOST)
     with pytest.warns(DeprecationWarning, match="create_react_agent"):
-        agent = prebuilt.create_react_agent(
-            model, [look], pre_model_hook=langchain.pre_model_hook(MOST)
-        )
+        agent = prebuilt.create_react_agent(model, [look], pre_model_hook=hook)
     state = agent.invoke({"messages": said})
     assert len(state["messages"]) == len(said) + 3
     first, second = map(unlang, heard)
@@ -314,20 +294,13 @@ def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
     tools = [{"type": "function", "function": schema}]
     (instructions, first), (_, second) = heard
     assert instructions == "Be brief."
-    assert [{"role": "system", "content": instructions}, *first] == bk.trim(
-        chat(20), MOST, tools=tools
-    )
+    assert [system(instructions), *first] == bk.trim(chat(20), MOST, tools=tools)
     assert [each.get("type", each.get("role")) for each in second] == [
-        *("user", "reasoning", "function_call", "function_call_output"),
+        *("user", "reasoning", "function_call", "function_call_output")
     ]
     assert second[0] == said[-1]
-    seen = {"role": "tool", "tool_call_id": "a", "content": second[-1]["output"]}
-    sent = [
-        {"role": "system", "content": instructions},
-        second[0],
-        {"role": "assistant", "tool_calls": [LOOK]},
-        seen,
-    ]
+    seen = tool_result("a", second[-1]["output"])
+    sent = [system(instructions), second[0], {"role": "assistant", "tool_calls": [LOOK]}, seen]
     assert second[-1]["output"].startswith("seen\nseen")
     assert MOST - 20 < FRAMING.request(sent, COUNT, tools) <= MOST
     assert len(result.to_input_list()) == len(said) + 4
@@ -339,11 +312,8 @@ def test_openai_agents_reasoning_that_can_be_read_is_counted() -> None:
 
     def sent(words: int) -> list[Any]:
         thought = [{"type": "summary_text", "text": "so " * words}]
-        said: list[Any] = [
-            {"role": "user", "content": "Why?"},
-            {"type": "reasoning", "id": "r", "summary": thought},
-        ]
-        said += [{"role": "assistant", "content": "Thus."}, {"role": "user", "content": "And now?"}]
+        said: list[Any] = [user("Why?"), {"type": "reasoning", "id": "r", "summary": thought}]
+        said += [assistant("Thus."), user("And now?")]
         data = CallModelData(ModelInputData(said, None), agents.Agent(name="a"), None)
         return list(run(openai_agents.input_filter(MOST)(data)).input)
 
@@ -356,7 +326,7 @@ def test_openai_agents_images_are_counted() -> None:
     from agents.run import CallModelData, ModelInputData
 
     picture = {"type": "input_image", "image_url": "https://one.example/ada.png", "detail": "high"}
-    asked = {"role": "user", "content": [{"type": "input_text", "text": "What is this?"}, picture]}
+    asked = user([{"type": "input_text", "text": "What is this?"}, picture])
     call = {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"}
     text = {"type": "input_text", "text": "seen\n" * 500}
     seen = {"type": "function_call_output", "call_id": "a", "output": [text, picture]}
@@ -422,7 +392,7 @@ def test_pydantic_ai_a_processor_leaves_in_the_history_what_fits() -> None:
     assert [message.kind for message in second] == ["request", "response", "request"]
     assert second[0].parts[0].content == "And now?"
     assert second[-1].parts[0].content.startswith("seen\nseen")
-    seen = {"role": "tool", "tool_call_id": "a", "content": second[-1].parts[0].content}
+    seen = tool_result("a", second[-1].parts[0].content)
     sent = [fitting[0], fitting[-1], {"role": "assistant", "tool_calls": [LOOK]}, seen]
     assert MOST - 20 < FRAMING.request(sent, COUNT) <= MOST
 
@@ -442,7 +412,7 @@ def test_pydantic_ai_an_empty_result_is_a_result(nothing: Any) -> None:
     result = run(agent.run("Note it."))
     assert result.output == "Done."
     assert [message.kind for message in result.all_messages()] == [
-        *("request", "response", "request", "response"),
+        *("request", "response", "request", "response")
     ]
 
 

@@ -18,20 +18,24 @@ from budgetkit.extras.shell.program import COMMANDS, run
 from budgetkit.files import read_toml
 from budgetkit.models import DEFAULT_MODEL, models
 from budgetkit.trace.opening import Intake
+from tests.messages import user
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"
 Captured = pytest.CaptureFixture[str]
 
 
-def budgetkit(
-    *arguments: str, given: bytes = b"", **environment: str
-) -> subprocess.CompletedProcess[bytes]:
+def budgetkit(*arguments: str, given: bytes = b"", **environment: str) -> Any:
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "budgetkit", *arguments]
-    return subprocess.run(
-        command, input=given, capture_output=True, timeout=120, env={**os.environ, **environment}
-    )
+    env = {**os.environ, **environment}
+    return subprocess.run(command, input=given, capture_output=True, timeout=120, env=env)
+
+
+def written(path: Path, *rows: Any) -> str:
+    """Write rows of JSON, one a line, and return the path as a command takes it."""
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
 
 
 def data(capsys: Captured, *arguments: str) -> Any:
@@ -46,9 +50,8 @@ def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Capture
         "import sys; from budgetkit.extras.shell.program import run; run(['--help']); "
         "print({'numpy', 'pandas', 'tiktoken', 'rich', 'yaml', 'pydantic'} & sys.modules.keys())"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # fmt: skip
+    said = done.stdout
     assert said.endswith("set()\n")
     for name, row in COMMANDS.items():
         summary = re.escape(row["summary"])
@@ -58,16 +61,14 @@ def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Capture
 
 
 def test_the_help_names_the_default_model() -> None:
-    model = next(
-        row for row in read_toml("commands.toml")["shared"]["budget"] if "--model" in row["flags"]
-    )
+    rows = read_toml("commands.toml")["shared"]["budget"]
+    (model,) = (row for row in rows if "--model" in row["flags"])
     assert model["help"].endswith(f"or {DEFAULT_MODEL}.")
 
 
 def test_the_shell_completes_the_names_of_commands() -> None:
-    said = budgetkit(
-        _BUDGETKIT_COMPLETE="bash_complete", COMP_WORDS="budgetkit co", COMP_CWORD="1"
-    ).stdout.decode()
+    typed: dict[str, Any] = {"COMP_WORDS": "budgetkit co", "COMP_CWORD": "1"}
+    said = budgetkit(_BUDGETKIT_COMPLETE="bash_complete", **typed).stdout.decode()
     assert said.splitlines() == ["plain,count", "plain,compare"]
 
 
@@ -78,10 +79,8 @@ def test_a_text_is_counted_as_the_library_counts_it(capsys: Captured, tmp_path: 
     assert capsys.readouterr().out == "2 tokens (o200k_base)\n"
     found = data(capsys, "count", str(path), "-c", "gpt-4o", "-c", "chars/4")
     text = path.read_text(encoding="utf-8")
-    assert found["tokens"] == {
-        "gpt-4o": bk.counter("gpt-4o")(text),
-        "chars/4": bk.counter("chars/4")(text),
-    }
+    expected = {"gpt-4o": bk.counter("gpt-4o")(text), "chars/4": bk.counter("chars/4")(text)}
+    assert found["tokens"] == expected
 
 
 @pytest.mark.parametrize("option", ["-m", "--model"])
@@ -112,24 +111,15 @@ Provider.__name__ = "ProviderCounter"
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_providers_count_stands_beside_exact_and_estimate(
-    capsys: Captured,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_providers_count_is_a_row(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     """000: three approaches, with accuracy, cost and when to use them; the endpoint goes by its provider's name."""
     monkeypatch.setattr("budgetkit.extras.endpoints.provider_counter", Provider)
     words = ["count", "-t", "Hello world", "-c", "chars/4", "-m", "gpt-4o", "--ask", "openai"]
-    assert data(capsys, *words)["tokens"] == {
-        "chars/4": 2,
-        "gpt-4o": 2,
-        "gpt-4o (counted by openai)": 2,
-    }
+    expected = {"chars/4": 2, "gpt-4o": 2, "gpt-4o (counted by openai)": 2}
+    assert data(capsys, *words)["tokens"] == expected
     rows = data(capsys, *words, "--ways")
-    assert [(row["kind"], row["exact"], row["network"]) for row in rows] == [
-        ("characters", False, False),
-        ("tokenizer", True, False),
-        ("endpoint", True, True),
-    ]
+    expected_rows = [("characters", False, False), ("tokenizer", True, False), ("endpoint", True, True)]  # fmt: skip
+    assert [(row["kind"], row["exact"], row["network"]) for row in rows] == expected_rows
     assert all(row["costs"] and row["use"] for row in rows)
     assert run([*words, "--ways"]) == 0
     assert "a network call for each new text" in capsys.readouterr().out
@@ -139,16 +129,11 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
     ("more", "sentence"),
     [
         (["--ask", "openai"], "Missing --model for --ask openai"),
-        (
-            ["--ask", "opnai", "-m", "gpt-4o"],
-            "Unknown provider 'opnai'. Did you mean 'openai'? Choose one of: 'openai', 'anthropic', 'gemini'",
-        ),
-        (
-            ["--ask", "openai", "-m", "gpt-4o", "--as", "request"],
-            "they count texts only",
-        ),
+        (["--ask", "opnai", "-m", "gpt-4o"],
+         "Unknown provider 'opnai'. Did you mean 'openai'? Choose one of: 'openai', 'anthropic', 'gemini'"),
+        (["--ask", "openai", "-m", "gpt-4o", "--as", "request"], "they count texts only"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("no_network")
 def test_nobody_is_asked_by_mistake(capsys: Captured, more: list[str], sentence: str) -> None:
     assert run(["count", "-t", "Hello world", *more]) == 2
@@ -159,10 +144,8 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
     rows = {row["name"]: row for row in data(capsys, "models")}
     assert len(rows) == len(models())
     assert (rows["gpt-4o"]["window"], rows["gpt-4o"]["max_output"]) == (128_000, 16_384)
-    assert [row["name"] for row in data(capsys, "models", "openai/gpt-4o", "gpt-4o-mini")] == [
-        "openai/gpt-4o",
-        "gpt-4o-mini",
-    ]
+    asked = ["openai/gpt-4o", "gpt-4o-mini"]
+    assert [row["name"] for row in data(capsys, "models", *asked)] == asked
     assert run(["models", "gtp-5.4"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Unknown model 'gtp-5.4'" in shown and "Did you mean 'gpt-5.4'?" in shown
@@ -173,68 +156,43 @@ def test_standard_input_is_counted_where_no_file_is_named() -> None:
     assert budgetkit("count", "-", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
 
 
-def test_the_body_of_a_request_that_is_counted_as_text_is_said_to_be_one(
-    capsys: Captured, tmp_path: Path
-) -> None:
+def test_a_request_that_is_counted_as_text_is_named(capsys: Captured, tmp_path: Path) -> None:
     """A picture's base64 counted 135,684 tokens, and nothing said that its request bills 1,736."""
     url = {"url": "data:image/png;base64," + "QUJD" * 200}
     content = [{"type": "image_url", "image_url": url}]
-    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": content}]}
+    body = {"model": "gpt-4o", "messages": [user(content)]}
     path = tmp_path / "body.json"
-    path.write_text(json.dumps(body), encoding="utf-8")
-    assert run(["count", str(path)]) == 0
+    assert run(["count", written(path, body)]) == 0
     assert "Use --as request to count the billed tokens" in capsys.readouterr().out
-    path.write_text(json.dumps({"title": "no request"}), encoding="utf-8")
-    assert run(["count", str(path)]) == 0
+    assert run(["count", written(path, {"title": "no request"})]) == 0
     assert "--as request" not in capsys.readouterr().out
 
 
 def test_a_request_is_counted_as_it_is_billed(capsys: Captured, tmp_path: Path) -> None:
-    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
-    folder = (
-        tmp_path
-        / ("a folder whose path is longer than the table is wide, and stays one line " * 2).strip()
-    )
+    body = {"model": "gpt-4o", "messages": [user("Hello world")]}
+    folder = tmp_path / ("a path longer than the table is wide stays on one line " * 3).strip()
     folder.mkdir()
-    path = folder / "body.json"
-    path.write_text(json.dumps(body), encoding="utf-8")
-    found = data(capsys, "count", str(path), "--as", "request")
-    assert [(row["tokens"], row["exact"]) for row in found] == [
-        (bk.count_request(body).tokens, True)
-    ]
-    assert run(["count", str(path), "--as", "request"]) == 0
+    path = written(folder / "body.json", body)
+    (row,) = data(capsys, "count", path, "--as", "request")
+    assert (row["tokens"], row["exact"]) == (bk.count_request(body).tokens, True)
+    assert run(["count", path, "--as", "request"]) == 0
     assert f"{path}: gpt-4o, 9 tokens\n" in capsys.readouterr().out
 
 
 def test_fit_says_what_fit_says(capsys: Captured) -> None:
-    found = data(
-        capsys,
-        "fit",
-        "support-chat",
-        "-b",
-        "chat",
-        "-w",
-        "4096",
-        "--turn",
-        "30",
-        "--why",
-        "conversation",
-    )
+    words = ["fit", "support-chat", "-b", "chat", "-w", "4096", "--turn", "30"]
+    found = data(capsys, *words, "--why", "conversation")
     budget = bk.presets.chat(4_096, deficit="signed")
-    plan = bk.fit(
-        budget, bk.load_trace("support-chat").items(30, bk.counter(DEFAULT_MODEL), budget.roles)
-    )
-    assert [each["granted"] for each in found["plan"]["grants"]] == [
-        grant.granted for grant in plan.grants
-    ]
+    items = bk.load_trace("support-chat").items(30, bk.counter(DEFAULT_MODEL), budget.roles)
+    plan = bk.fit(budget, items)
+    granted = [grant.granted for grant in plan.grants]
+    assert [each["granted"] for each in found["plan"]["grants"]] == granted
     assert found["free"] == plan.free
     assert found["why"][0] == plan.why("conversation").reasons[0]
 
 
 @pytest.mark.parametrize("turn", [["--turn", "3"], []])
-def test_a_saved_budget_is_read_from_yaml_and_json(
-    capsys: Captured, tmp_path: Path, turn: list[str]
-) -> None:
+def test_a_saved_budget_is_yaml_or_json(capsys: Captured, tmp_path: Path, turn: list[str]) -> None:
     budget = bk.presets.rag(16_384)
     for name, text in (("b.yaml", bk.state.to_yaml(budget)), ("b.json", bk.state.to_json(budget))):
         path = tmp_path / name
@@ -250,53 +208,28 @@ def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
     assert found["totals"]["sent"] == outcome.totals()["sent"]
     assert found["totals"]["cost"] is None
     assert [row["cached"] for row in found["requests"]] == outcome.frame()["cached"].tolist()
-    rows = data(
-        capsys,
-        "compare",
-        "support-chat",
-        "-p",
-        "haystack",
-        "-p",
-        "octopus",
-        "-w",
-        "8192",
-    )
+    rows = data(capsys, "compare", "support-chat", "-p", "haystack", "-p", "octopus", "-w", "8192")
     assert {row["policy"]: row["sent"] for row in rows}["haystack"] == outcome.totals()["sent"]
 
 
 @pytest.mark.parametrize("named", ["2", "made-up-2", "Second"])
-def test_one_of_several_conversations_goes_by_number_from_1_id_or_title(
-    capsys: Captured, tmp_path: Path, named: str
-) -> None:
+def test_a_conversation_by_number_id_or_title(capsys: Captured, tmp_path: Path, named: str) -> None:
     rows = [
-        {
-            "id": f"made-up-{n}",
-            "title": title,
-            "messages": [{"role": "user", "content": "word " * n}],
-        }
+        {"id": f"made-up-{n}", "title": title, "messages": [user("word " * n)]}
         for n, title in ((1, "First"), (2, "Second"))
     ]
-    path = tmp_path / "two.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    found = data(capsys, "replay", str(path), "--conversation", named)
-    assert (
-        found["requests"][0]["sent"]
-        == bk.load_traces(path)[1].demand(DEFAULT_MODEL).to_numpy().sum()
-    )
+    path = written(tmp_path / "two.jsonl", *rows)
+    found = data(capsys, "replay", path, "--conversation", named)
+    second = bk.load_traces(Path(path))[1]
+    assert found["requests"][0]["sent"] == second.demand(DEFAULT_MODEL).to_numpy().sum()
     for missing in ("0", "3"):
         assert run(["fit", str(path), "--conversation", missing]) == 2
         assert "Choose 1 to 2, an id or a title" in capsys.readouterr().err
 
 
-def test_a_number_is_a_place_also_where_another_conversation_has_it_as_its_id(
-    capsys: Captured, tmp_path: Path
-) -> None:
-    rows = [
-        {"id": id, "messages": [{"role": "user", "content": f"I am {id}."}]}
-        for id in ("3", "1", "2", "9")
-    ]
-    path = tmp_path / "numbered.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+def test_a_number_is_a_place_before_it_is_an_id(capsys: Captured, tmp_path: Path) -> None:
+    rows = [{"id": id, "messages": [user(f"I am {id}.")]} for id in ("3", "1", "2", "9")]
+    path = written(tmp_path / "numbered.jsonl", *rows)
     for asked, found in (("1", "3"), ("2", "1"), ("3", "2"), ("4", "9"), ("9", "9")):
         assert run(["fit", str(path), "--conversation", asked]) == 0
         assert capsys.readouterr().out.startswith(f"{found}: a window of")
@@ -311,10 +244,10 @@ def test_a_policy_goes_by_its_plain_name(capsys: Captured) -> None:
 def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
     assert run(arguments) == 0
-    assert (
+    told = (
         "1 of 1 conversation loses something, and no limit is set. Set one, such as --most-cut 0.1"
-        in capsys.readouterr().err
     )
+    assert told in capsys.readouterr().err
     assert run([*arguments, "--most-cut", "0.1"]) == 1
     assert "nothing was asked" not in capsys.readouterr().err
 
@@ -333,34 +266,20 @@ WRONG = {
     "no file": (("fit", "nosuch.jsonl"), "File not found: nosuch.jsonl. Check the path."),
     "no shipped trace": (("fit", "nosuch"), "Unknown trace 'nosuch'. Choose one of: "),
     "no budget": (("fit", "support-chat", "-b", "nosuch"), "Unknown budget 'nosuch'"),
-    "no policy": (
-        ("replay", "support-chat", "-p", "nosuch"),
-        "Unknown policy 'nosuch'. Choose one of",
-    ),
+    "no policy": (("replay", "support-chat", "-p", "nosuch"), "Unknown policy 'nosuch'. Choose one of"),
     "no counter": (("count", "-t", "x", "-c", "nosuch"), "Unknown counter 'nosuch'"),
-    "no model": (
-        ("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"),
-        "Unknown model 'nosuch'",
-    ),
-    "no turn": (
-        ("fit", "support-chat", "--turn", "999"),
-        "No turn 999 in trace 'support-chat'. Choose 1 to 75.",
-    ),
+    "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "Unknown model 'nosuch'"),
+    "no turn": (("fit", "support-chat", "--turn", "999"), "No turn 999 in trace 'support-chat'. Choose 1 to 75."),
     "no section": (("fit", "support-chat", "--why", "x"), "Unknown section 'x'. Choose one of"),
     "no prompt": (("check", "--prompt", "x"), "Invalid --prompt 'x': use SECTION=FILE"),
-    "too small": (
-        ("fit", "support-chat", "-w", "3"),
-        "The window of 'chat' (3 tokens) leaves 'system' 0 tokens",
-    ),
+    "too small": (("fit", "support-chat", "-w", "3"), "The window of 'chat' (3 tokens) leaves 'system' 0 tokens"),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
     "piped app": (("explore", "-"), "Cannot explore standard input"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG)
-def test_an_error_is_the_librarys_sentence_and_exit_code_2(
-    arguments: tuple[str, ...], told: str, capsys: Captured
-) -> None:
+def test_an_error_exits_with_2(arguments: tuple[str, ...], told: str, capsys: Captured) -> None:
     assert run(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -408,25 +327,19 @@ def test_no_input_ends_in_a_traceback(
 
 
 def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
-    said = [{"role": ROGUE, "content": ROGUE}, {"role": "user", "content": "Hello"}]
-    trace = tmp_path / "trace.jsonl"
-    trace.write_text(
-        json.dumps({"id": ROGUE, "messages": said, "tools": [{"name": ROGUE}]}), encoding="utf-8"
-    )
-    budget = {
-        "budgetkit": 1,
-        "budget": {"window": 50, "allocations": [{"section": ROGUE, "cap": 3}]},
-    }
-    saved = tmp_path / "budget.json"
-    saved.write_text(json.dumps(budget), encoding="utf-8")
+    said = [{"role": ROGUE, "content": ROGUE}, user("Hello")]
+    conversation = {"id": ROGUE, "messages": said, "tools": [{"name": ROGUE}]}
+    trace = written(tmp_path / "trace.jsonl", conversation)
+    budget = {"window": 50, "allocations": [{"section": ROGUE, "cap": 3}]}
+    saved = written(tmp_path / "budget.json", {"budgetkit": 1, "budget": budget})
     for arguments in (
-        ("fit", str(trace)),
-        ("fit", str(trace), "-b", str(saved), "--why", ROGUE),
-        ("fit", str(trace), "--conversation", ROGUE),
-        ("fit", str(trace), "--conversation", "x" + ROGUE),
-        ("replay", str(trace), "-p", ROGUE),
-        ("redact", str(trace)),
-        ("check", str(trace), "-b", str(saved)),
+        ("fit", trace),
+        ("fit", trace, "-b", saved, "--why", ROGUE),
+        ("fit", trace, "--conversation", ROGUE),
+        ("fit", trace, "--conversation", "x" + ROGUE),
+        ("replay", trace, "-p", ROGUE),
+        ("redact", trace),
+        ("check", trace, "-b", saved),
         ("count", "-t", ROGUE, "-t", "x"),
         ("count", "-t", ROGUE, "--json"),
         ("count", "-c", ROGUE),
@@ -443,7 +356,7 @@ def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
 def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("chat.json", json.dumps([{"role": "user", "content": "Hello"}]))
+        archive.writestr("chat.json", json.dumps([user("Hello")]))
         archive.writestr("other.json", json.dumps({"nothing": 1}))
     done = budgetkit("check", str(path), "--json")
     assert done.returncode == 0
@@ -455,9 +368,7 @@ def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
 def test_what_was_read_of_a_file_is_said_in_the_words_of_the_explorers(tmp_path: Path) -> None:
     """On 0.2.0 the terminal showed numbers of a file and nobody knew what had been read of it."""
     path = tmp_path / "chat.json"
-    path.write_text(
-        json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]})
-    )
+    path.write_text(json.dumps({"model": "gpt-4o", "messages": [user("Hello")]}))
     done = budgetkit("fit", str(path), "--window", "4096", "--json")
     facts = Intake(bk.load_traces(path))
     assert done.stderr.decode().strip() == f"Read: {'; '.join(facts.sentences)}"
@@ -468,15 +379,8 @@ def test_what_was_read_of_a_file_is_said_in_the_words_of_the_explorers(tmp_path:
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     command = [
-        sys.executable,
-        "-m",
-        "budgetkit",
-        "replay",
-        "coding-agent",
-        "--by",
-        "request",
-        "--json",
-    ]
+        sys.executable, "-m", "budgetkit", "replay", "coding-agent", "--by", "request", "--json",
+    ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
@@ -515,9 +419,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 
 @pytest.mark.parametrize("port", [["--port", "9999"], ["--port=9999"]])
-def test_explore_opens_the_app_with_its_options(
-    monkeypatch: pytest.MonkeyPatch, port: list[str]
-) -> None:
+def test_explore_opens_with_its_options(monkeypatch: pytest.MonkeyPatch, port: list[str]) -> None:
     """On 0.3.0 `--port 9999` took the number for a file. The app itself is driven in its own tests."""
     served: list[tuple[str, ...]] = []
     monkeypatch.setattr("budgetkit.lab.app.serving.serve", lambda *given: served.append(given))
@@ -592,12 +494,8 @@ def test_notebooks_are_written_and_nobodys_work_is_overwritten(
 
 
 def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path: Path) -> None:
-    path = tmp_path / "eight.jsonl"
-    rows = [
-        {"id": f"toy-{n}", "messages": [{"role": "user", "content": f"Hello {n}"}]}
-        for n in range(8)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    rows = [{"id": f"toy-{n}", "messages": [user(f"Hello {n}")]} for n in range(8)]
+    path = written(tmp_path / "eight.jsonl", *rows)
     goal = tmp_path / "made.html"
     assert run(["report", str(path), "-o", str(goal)]) == 0
     shown = capsys.readouterr()
@@ -611,28 +509,19 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
 
 
 def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_path: Path) -> None:
-    path = tmp_path / "broken.jsonl"
-    rows = [
-        json.dumps({"messages": [{"role": "user", "content": "Hello"}]}),
-        json.dumps({"messages": [{}]}),
-    ]
-    path.write_text("\n".join(rows), encoding="utf-8")
-    assert run(["fit", str(path)]) == 0
+    rows = [{"messages": [user("Hello")]}, {"messages": [{}]}]
+    assert run(["fit", written(tmp_path / "broken.jsonl", *rows)]) == 0
     assert capsys.readouterr().err == "Read: OpenAI chat, 1 message: 1 user\n"
 
 
 def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
-    path.write_text(
-        "fall,role,content\n" + "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2, encoding="utf-8"
-    )
+    rows = "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2
+    path.write_text(f"fall,role,content\n{rows}", encoding="utf-8")
     assert run(["fit", str(path)]) == 0
     read, note = capsys.readouterr().err.splitlines()[:2]
     assert read == "Read: table, 4 messages: 4 user"
     assert note.startswith("Note: All 4 rows became one conversation")
-    body = tmp_path / "body.json"
-    body.write_text(
-        json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]})
-    )
-    assert run(["count", str(body), "--as", "request"]) == 0
+    body = written(tmp_path / "body.json", {"model": "gtp-4o", "messages": [user("Hello")]})
+    assert run(["count", body, "--as", "request"]) == 0
     assert "unknown model 'gtp-4o', similar to 'gpt-4o'" in capsys.readouterr().out

@@ -38,36 +38,16 @@ WORD_PIECES = "import pathlib, tempfile; path = tempfile.mkdtemp() + '/tokenizer
 WORD_PIECES += 'pathlib.Path(path).write_text(\'{"model": {"type": "WordPiece"}}\')\n'
 MET = {
     "BudgetExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.BudgetExplorer"),
-    "BudgetExplorer without its view": (
-        "lab",
-        "anywidget",
-        "import budgetkit as bk; bk.BudgetExplorer",
-    ),
-    "BudgetExplorer from its package": (
-        "lab",
-        "ipywidgets",
-        "from budgetkit.lab.explorers import BudgetExplorer",
-    ),
+    "BudgetExplorer without its view": ("lab", "anywidget", "import budgetkit as bk; bk.BudgetExplorer"),
+    "BudgetExplorer from its package": ("lab", "ipywidgets", "from budgetkit.lab.explorers import BudgetExplorer"),
     "AccuracyExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.AccuracyExplorer"),
-    "ConversationExplorer": (
-        "lab",
-        "ipywidgets",
-        "import budgetkit as bk; bk.ConversationExplorer",
-    ),
+    "ConversationExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.ConversationExplorer"),
     "the served app": ("app", "voila", "import budgetkit.lab.app.serving"),
     "a figure": ("lab", "plotly", PLAN + "bk.figures.waterfall(plan)"),
     "a price": ("lab", "genai_prices", "import budgetkit as bk; bk.cost.prices('gpt-4o')"),
-    "an endpoint": (
-        "endpoints",
-        "httpx",
-        "from budgetkit.extras.endpoints import provider_counter",
-    ),
-    "a tokenizer": (
-        "makers",
-        "tokenizers",
-        WORD_PIECES + "import budgetkit as bk; bk.counter(path)('Hello')",
-    ),
-}
+    "an endpoint": ("endpoints", "httpx", "from budgetkit.extras.endpoints import provider_counter"),
+    "a tokenizer": ("makers", "tokenizers", WORD_PIECES + "import budgetkit as bk; bk.counter(path)('Hello')"),
+}  # fmt: skip
 
 
 #: What still works without a library: a program, and what it prints.
@@ -162,12 +142,9 @@ def test_what_needs_no_extra_works_without_it(printed: dict[str, str], name: str
 
 
 NO_EXTRA = (
-    *(
-        *("IPython", "anyio", "anywidget", "dask", "distributed", "genai_prices"),
-        *("httpx", "ipywidgets"),
-    ),
-    *("jupyterlab", "openpyxl", "plotly", "pyarrow", "tokenizers", "tqdm", "traitlets", "voila"),
-    "zstandard",
+    *("IPython", "anyio", "anywidget", "dask", "distributed", "genai_prices", "httpx"),
+    *("ipywidgets", "jupyterlab", "openpyxl", "plotly", "pyarrow", "tokenizers", "tqdm"),
+    *("traitlets", "voila", "zstandard"),
 )
 LAB, APP = "Run: pip install 'budgetkit[lab]'", "Run: pip install 'budgetkit[app]'"
 NO_COSTS = (

@@ -27,26 +27,18 @@ from budgetkit.pruning.policies import OldestFirst, TriggerTarget
 from budgetkit.state import to_yaml
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import load_trace
+from tests.messages import assistant, user
 
 CHECKOUT = Path(__file__).parents[2]
-ROLES = {
-    "system": "system",
-    "tools": "tools",
-    "user": "history",
-    "assistant": "history",
-    "current": "history",
-}
-BUDGET = Budget(
-    200,
-    [Reserve("output", 50, serves="output")],
-    [
-        Allocation("system", 20, required=True),
-        Allocation("tools", 60),
-        Allocation("history", floor=30),
-    ],
-    remainder="history",
-    roles=ROLES,
-)
+ROLES = {"system": "system", "tools": "tools"}
+ROLES |= dict.fromkeys(("user", "assistant", "current"), "history")
+SECTIONS = [
+    Allocation("system", 20, required=True),
+    Allocation("tools", 60),
+    Allocation("history", floor=30),
+]
+ANSWER = Reserve("output", 50, serves="output")
+BUDGET = Budget(200, [ANSWER], SECTIONS, remainder="history", roles=ROLES)
 PING = {
     "name": "ping",
     "description": "Look whether a host answers",
@@ -71,10 +63,7 @@ def talk(words_each: int, turns: int = 2, system: int = 1) -> Trace:
     """Make a conversation whose messages have so many words each."""
     said = [{"role": "system", "content": "be " * system}]
     for _ in range(turns):
-        said += [
-            {"role": "user", "content": "why " * words_each},
-            {"role": "assistant", "content": "so " * words_each},
-        ]
+        said += [user("why " * words_each), assistant("so " * words_each)]
     return Trace(f"{turns} turns", tuple(map(Message, said)))
 
 
@@ -161,9 +150,7 @@ def test_a_floor_above_the_cap_of_the_history_names_the_cap() -> None:
 @pytest.mark.parametrize(
     ("most", "passed"), [(0.0, False), (0.4, False), (0.5, True), (1.0, True), (None, True)]
 )
-def test_no_more_than_the_agreed_share_of_conversations_may_be_cut(
-    most: float | None, passed: bool
-) -> None:
+def test_no_more_than_the_agreed_share_may_be_cut(most: float | None, passed: bool) -> None:
     found = gate(traces=[talk(5), talk(80)], most_cut=most)
     assert (found.conversations, found.cut, found.passed) == (2, 1, passed)
 
@@ -339,9 +326,7 @@ BUFFERED = Reserve("safety", 10)
         ),
     ],
 )
-def test_an_estimate_without_a_buffer_closes_the_gate(
-    settings: dict[str, Any], sentence: str
-) -> None:
+def test_an_estimate_needs_a_buffer(settings: dict[str, Any], sentence: str) -> None:
     """In 0.2.0 a count that may be a fifth too low opened it; with a reserve for the error it may."""
     prompts, settings = {"system": "Be brief."}, settings | {"today": date(2026, 1, 1)}
     closed = check(chat(8_192), prompts=prompts, **settings)
@@ -360,9 +345,7 @@ def test_an_estimate_without_a_buffer_closes_the_gate(
 
 
 def test_a_conversation_with_another_model_is_an_estimate_by_the_counter_of_this_one() -> None:
-    held = Trace(
-        "held", (Message({"role": "user", "content": "Hi"}),), fields={"model": "claude-sonnet-4-5"}
-    )
+    held = Trace("held", (Message(user("Hi")),), fields={"model": "claude-sonnet-4-5"})
     closed = check(chat(8_192), traces=[held], counter="gpt-4o")
     assert reasons(closed) == [("estimate", "count")]
     assert "of claude-sonnet-4-5" in closed.failures[0].sentence
@@ -414,9 +397,7 @@ def test_a_text_is_taken_for_neither_a_path_nor_an_empty_prompt(text: str) -> No
 
 
 @pytest.mark.parametrize("text", ["prompts/system", "Answer.md", "/no_think"])
-def test_a_text_that_was_read_from_a_file_is_not_judged_as_a_path(
-    text: str, tmp_path: Path
-) -> None:
+def test_a_text_from_a_file_is_not_judged_as_a_path(text: str, tmp_path: Path) -> None:
     path = tmp_path / "prompt"
     path.write_text(text, encoding="utf-8")
     assert gate(prompts={"system": path}).passed
@@ -450,9 +431,7 @@ def test_a_price_step_below_the_window_is_found() -> None:
 
 
 @pytest.mark.parametrize("option", ["--prompt=system=nothere.txt", "--tools=nothere.json"])
-def test_a_file_that_is_not_there_is_named_in_a_sentence(
-    option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_file_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     """It read "[Errno 2] No such file or directory"."""
     assert run(["check", "-b", "chat", "-m", "gpt-4o", option]) == 2
     error = capsys.readouterr().err
@@ -468,20 +447,17 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
     assert str(found).count("cap: 2 turns, turn 1: system asks for 44 tokens") == 2
 
 
+CUT = "1 of 2 conversations loses something."
+CAPPED = "a limit is exceeded in 1 of 1 conversation; 1 of 1 conversation loses something."
+
+
 @pytest.mark.parametrize(
     ("settings", "headline"),
     [
         ({"prompts": {"system": "be"}}, "The check passed."),
         ({"traces": [talk(1)]}, "The check passed; 0 of 1 conversation loses something."),
-        (
-            {"traces": [talk(1), talk(80)], "most_cut": 0},
-            "The check failed: cut; 1 of 2 conversations loses something.",
-        ),
-        (
-            {"traces": [talk(80, system=40)]},
-            "The check failed: cap; a limit is exceeded in 1 of 1 conversation; "
-            "1 of 1 conversation loses something.",
-        ),
+        ({"traces": [talk(1), talk(80)], "most_cut": 0}, f"The check failed: cut; {CUT}"),
+        ({"traces": [talk(80, system=40)]}, f"The check failed: cap; {CAPPED}"),
     ],
 )
 def test_one_headline_says_all(settings: dict[str, Any], headline: str) -> None:
@@ -552,18 +528,11 @@ def test_nothing_to_check_never_opens_the_gate(gate: Any, given: Any) -> None:
     "text",
     [
         *("\ufeff", "\u200b\u200b", "\0", " \n\u2060", "\u00ad\u200e", "\u202e\u2066", "\ud83d"),
-        *(
-            "\u3164",
-            "\uffa0\u115f\u1160",
-            "\ufe0f",
-            "\U000e0101",
-            "\U000e0001\U000e0041",
-            "\U000e0fff",
-        ),
+        *("\u3164", "\uffa0\u115f\u1160", "\ufe0f", "\U000e0101", "\U000e0001\U000e0041", "\U000e0fff"),
         *("\u034f", "\u17b4\u17b5", "\u180b\u180e", "\u2800 \u2800", "\U0001d159", "\u00a0\u3000"),
     ],
     ids=ascii,
-)
+)  # fmt: skip
 def test_a_prompt_of_signs_that_nobody_sees_is_empty(text: str) -> None:
     with pytest.raises(ValueError, match="Empty prompt"):
         gate(prompts={"system": text})

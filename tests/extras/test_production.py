@@ -1,7 +1,5 @@
 """The how-to page "From the notebook to production", run: notebook, application and tests, each where it belongs."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re
@@ -54,8 +52,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(
-    saved: Path,
-    core: Path,
+    saved: Path, core: Path
 ) -> None:
     """300 recorded requests in an environment into which nothing but the core is installed."""
     once = bk.load_trace("coding-agent")

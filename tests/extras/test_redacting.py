@@ -20,43 +20,39 @@ from budgetkit.requests import FRAMINGS
 from budgetkit.trace import to_line, usage_frame
 from budgetkit.trace.filler import Filler
 from tests.conftest import examples
+from tests.messages import assistant, calling, system, tool, tool_call, tool_result, user
 
 EXACT = bk.counter("o200k_base")
 COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "utf16/4", "words/0.75", "claude-haiku-4-5")
-TEXTS = st.one_of(
-    st.text(max_size=60),
-    st.sampled_from(
-        [
-            *("user's refund", "getWeatherNow(x_1)", "Grüße 🎉\n\tan Zoë", "今日は天気", "नमस्ते"),
-            *("C:\\new", ""),
-        ]
-    ),
-    st.recursive(
-        st.none() | st.booleans() | st.integers(-9_999, 9_999) | st.text(max_size=8),
-        lambda inner: (
-            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-        ),
-        max_leaves=6,
-    ).map(json.dumps),
-)
+SAMPLES = [
+    *(
+        "user's refund",
+        "getWeatherNow(x_1)",
+        "Grüße 🎉\n\tan Zoë",
+        "今日は天気",
+        "नमस्ते",
+        "C:\\new",
+        "",
+    )
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9_999, 9_999) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=60), st.sampled_from(SAMPLES), JSON.map(json.dumps))
 WRITTEN = (
     st.booleans() | st.integers(0, 9_999) | st.from_regex(r"[A-Za-z ,.]{0,40}", fullmatch=True)
 )
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "find_reservation",
-        "description": "Look up what Ms. Okafor has booked.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "booking_code": {"type": "string", "enum": ["first", "premium"]},
-                "nights": {"type": "integer"},
-            },
-            "required": ["booking_code"],
-        },
-    },
+PROPERTIES = {
+    "booking_code": {"type": "string", "enum": ["first", "premium"]},
+    "nights": {"type": "integer"},
 }
+TOOL = tool(
+    "find_reservation",
+    description="Look up what Ms. Okafor has booked.",
+    parameters={"type": "object", "properties": PROPERTIES, "required": ["booking_code"]},
+)
 SECRETS = (
     *("Okafor", "A-1734", "reservation", "booking", "premium", "nights", "Lagos", "ada"),
     *("call_77", "invoice"),
@@ -64,43 +60,19 @@ SECRETS = (
 
 
 def call(id: str, **arguments: Any) -> dict[str, Any]:
-    return {
-        "id": id,
-        "type": "function",
-        "function": {"name": "find_reservation", "arguments": json.dumps(arguments)},
-    }
+    return tool_call(id, "find_reservation", json.dumps(arguments))
 
 
 SAID: list[dict[str, Any]] = [
-    {"role": "system", "content": "Help the guests of the Lagos house."},
-    {
-        "role": "user",
-        "name": "ada",
-        "content": "I am Okafor; find A-1734.",
-        "timestamp": 1_700_000_000,
-        "secret": "invoice",
-    },
-    {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [call("call_77", booking_code="A-1734"), call("call_78", nights=12)],
-    },
-    {
-        "role": "tool",
-        "tool_call_id": "call_77",
-        "content": '{"nights": 3, "guest": "Okafor", "invoice": null}',
-    },
-    {"role": "tool", "tool_call_id": "call_78", "content": "none for 12 nights in Lagos"},
-    {"role": "assistant", "content": "Three nights.", "id": "D1"},
-    {
-        "role": "user",
-        "content": [
-            {"type": "text", "text": "And this?"},
-            {"type": "image_url", "image_url": {"url": "invoice"}},
-        ],
-    },
-    {"role": "user", "content": "Where was I?", "evidence": ["D1"], "timestamp": 1_700_000_060},
-]
+    system("Help the guests of the Lagos house."),
+    user("I am Okafor; find A-1734.", name="ada", timestamp=1_700_000_000, secret="invoice"),
+    calling(call("call_77", booking_code="A-1734"), call("call_78", nights=12)),
+    tool_result("call_77", '{"nights": 3, "guest": "Okafor", "invoice": null}'),
+    tool_result("call_78", "none for 12 nights in Lagos"),
+    assistant("Three nights.", id="D1"),
+    user([{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": "invoice"}}]),
+    user("Where was I?", evidence=["D1"], timestamp=1_700_000_060),
+]  # fmt: skip
 TRACE = bk.Trace(
     "ada's", tuple(map(bk.Message, SAID)), (TOOL,), {}, {"owner": "ada"}, "invoice.jsonl"
 )
@@ -111,12 +83,10 @@ def test_nothing_that_names_anybody_is_left() -> None:
     assert [secret for secret in SECRETS if secret.casefold() in shown.casefold()] == []
 
 
+KEYS = st.sampled_from(["type", "name", "zqmark"])
 ODD = st.recursive(
-    st.sampled_from([None, True, 7]) | st.just("zqmark"),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["type", "name", "zqmark"]), inner, max_size=2)
-    ),
+    st.sampled_from([None, True, 7, "zqmark"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
     max_leaves=4,
 )
 
@@ -125,20 +95,12 @@ ODD = st.recursive(
 @given(ODD)
 def test_no_word_is_left_whatever_the_types(odd: Any) -> None:
     """Fields of a type that they should not have came out as they were."""
-    tool = {
-        "type": "function",
-        "function": {"name": "f", "parameters": {"type": odd, "format": [odd]}},
-    }
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": odd, "format": [odd]}}}  # fmt: skip
     odd_call = {"id": odd, "type": odd, "function": {"name": odd, "arguments": odd}}
-    said = [
-        {"role": "user", "content": "Hi", "name": odd, "refusal": odd},
-        {"role": "assistant", "content": None, "tool_calls": [odd_call]},
-        {"role": "tool", "content": "So", "tool_call_id": odd},
-    ]
+    said = [user("Hi", name=odd, refusal=odd), calling(odd_call), tool_result(odd, "So")]
     trace = bk.Trace("mine", tuple(map(bk.Message, said)), (tool,))
-    assert "zqmark" not in repr(
-        (bk.redaction.redact(trace, EXACT).messages, bk.redaction.redact(trace, EXACT).tools)
-    )
+    shown = bk.redaction.redact(trace, EXACT)
+    assert "zqmark" not in repr((shown.messages, shown.tools))
 
 
 WRONG: tuple[Any, ...] = (
@@ -157,7 +119,7 @@ def test_no_refusal_quotes_what_was_said(wrong: Any) -> None:
     said += [{"role": "tool", "content": "So", name: wrong} for name in named]
     sources: list[Any] = [[message] for message in said]
     tables = ("tools", "functions", "contexts", "meta", "usage", "compactions")
-    hello = {"role": "user", "content": "Hi"}
+    hello = user("Hi")
     sources += [{"messages": [hello], name: wrong} for name in tables]
     place = {"contexts_apply_to_message": wrong}
     sources.append({"messages": [hello], "contexts": ["Text"], "meta": place})
@@ -176,11 +138,9 @@ def test_no_refusal_quotes_what_was_said(wrong: Any) -> None:
 @pytest.mark.parametrize("sign", ["🎉", "👩🏽‍⚕️", "🇳🇬", "☪", "\ud83c"])
 def test_a_sign_that_shows_something_is_filler(sign: str) -> None:
     """In 0.3.0 emoji stayed, and halves of characters."""
-    trace = bk.Trace("mine", (bk.Message({"role": "user", "content": f"a {sign} b"}),))
-    assert not set(sign) & set(bk.redaction.redact(trace, EXACT).messages[0].text) - {
-        "\u200d",
-        "\ufe0f",
-    }
+    trace = bk.Trace("mine", (bk.Message(user(f"a {sign} b")),))
+    shown = bk.redaction.redact(trace, EXACT).messages[0].text
+    assert not set(sign) & set(shown) - {"\u200d", "\ufe0f"}
 
 
 def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
@@ -188,7 +148,7 @@ def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
 
     def shown(detail: str) -> Any:
         part = {"type": "image_url", "image_url": {"url": "invoice", "detail": detail}}
-        trace = bk.Trace("mine", (bk.Message({"role": "user", "content": [part]}),))
+        trace = bk.Trace("mine", (bk.Message(user([part])),))
         return bk.redaction.redact(trace, EXACT).messages[0].raw["content"][0]
 
     assert shown("the invoice of Ms. Okafor") == {"type": "image_url", "detail": "auto"}
@@ -198,11 +158,8 @@ def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
 def test_a_call_keeps_its_result_and_names_agree_wherever_they_stand() -> None:
     shown = bk.redaction.redact(TRACE, EXACT)
     calls, results = shown.messages[2].tool_calls, shown.messages[3:5]
-    assert (
-        [result.tool_call_id for result in results]
-        == [each.id for each in calls]
-        == ["call_1", "call_2"]
-    )
+    assert [result.tool_call_id for result in results] == ["call_1", "call_2"]
+    assert [each.id for each in calls] == ["call_1", "call_2"]
     function = shown.tools[0]["function"]
     assert {each.name for each in calls} == {function["name"]}
     fields = list(function["parameters"]["properties"])
@@ -218,32 +175,24 @@ def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
     shown = bk.redaction.redact(TRACE, count)
     assert shown.demand(count).equals(TRACE.demand(count))
     budget = bk.presets.working_memory(200, output=40, history_floor=0)
+    traces = (TRACE, shown)
+    settings: dict[str, Any] = {"counter": count, "by": "request", "cache": CACHES["anthropic"]}
     for policy in ("oldest first", "octopus"):
-        one, other = (
-            bk.replay(
-                each, budget, policy, counter=count, by="request", cache=CACHES["anthropic"]
-            ).frame()
-            for each in (TRACE, shown)
-        )
+        one, other = (bk.replay(each, budget, policy, **settings).frame() for each in traces)
         assert one.equals(other)
-    plans = [
-        bk.fit(budget, each.items(2, count, budget.roles), cut=bk.truncation.cutter(count))
-        for each in (TRACE, shown)
-    ]
-    assert plans[0].grants == plans[1].grants
-    assert [[d.kept, d.tokens] for d in plans[0].decisions] == [
-        [d.kept, d.tokens] for d in plans[1].decisions
-    ]
-    texts = [
-        [text for message in each.messages for text in message.texts] for each in (TRACE, shown)
-    ]
-    assert count.many(texts[0]) == count.many(texts[1])  # what its accuracy is measured from
+    cut = bk.truncation.cutter(count)
+    first, second = (bk.fit(budget, each.items(2, count, budget.roles), cut=cut) for each in traces)
+    assert first.grants == second.grants
+    kept, kept_again = ([(d.kept, d.tokens) for d in plan.decisions] for plan in (first, second))
+    assert kept == kept_again
+    said, again = ([text for m in each.messages for text in m.texts] for each in traces)
+    assert count.many(said) == count.many(again)  # what its accuracy is measured from
 
 
 @settings(max_examples=examples(30))
 @given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from(COUNTERS))
 def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name: str) -> None:
-    trace = bk.Trace("mine", tuple(bk.Message({"role": "user", "content": text}) for text in texts))
+    trace = bk.Trace("mine", tuple(bk.Message(user(text)) for text in texts))
     shown = bk.redaction.redact(trace, name)
     assert shown.counts(name).tolist() == trace.counts(name).tolist()
     assert shown.messages == bk.redaction.redact(trace, name).messages
@@ -255,7 +204,7 @@ def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name
     )
 )
 def test_json_stays_json_with_as_many_fields(value: dict[str, Any]) -> None:
-    said = bk.Message({"role": "user", "content": json.dumps(value)})
+    said = bk.Message(user(json.dumps(value)))
     shown = bk.redaction.redact(bk.Trace("mine", (said,)), EXACT).messages[0].text
     assert len(json.loads(shown)) == len(value)
     assert EXACT(shown) == EXACT(json.dumps(value))
@@ -267,33 +216,24 @@ def test_shipped_conversations_bill_the_same_by_the_rules_of_openai() -> None:
         shown = bk.redaction.redact(trace, EXACT)
         for framing in ("openai", "openai-reasoning", "text", "llama-index"):
             rules = FRAMINGS[framing]
-            assert rules.request(shown.messages, EXACT, shown.tools) == rules.request(
-                trace.messages, EXACT, trace.tools
-            )
-        words = set(
-            regex.findall(r"\p{L}{5,}", " ".join(message.text for message in trace.messages))
-        )
-        left = set(
-            regex.findall(r"\p{L}{5,}", " ".join(message.text for message in shown.messages))
+            size = rules.request(shown.messages, EXACT, shown.tools)
+            assert size == rules.request(trace.messages, EXACT, trace.tools)
+        words, left = (
+            set(regex.findall(r"\p{L}{5,}", " ".join(m.text for m in each.messages)))
+            for each in (trace, shown)
         )
         assert words & left <= {"false"}
 
 
 def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
     usage = [{"message_index": 5, "model": "gpt-4o", "context_tokens": 90, "user": "ada"}]
-    fields = {
-        "usage": usage,
-        "compactions": [{"at": 5, "first_kept": 4, "summary": "Okafor"}],
-        "owner": "ada",
-    }
+    compaction = {"at": 5, "first_kept": 4, "summary": "Okafor"}
+    fields = {"usage": usage, "compactions": [compaction], "owner": "ada"}
     shown = bk.redaction.redact(bk.Trace("x", TRACE.messages, fields=fields), EXACT)
     assert bk.deciding.evidence(shown)[["message", "needs"]].values.tolist() == [[7, 5]]
     assert [
         message.raw.get("timestamp") for message in shown.messages if "timestamp" in message.raw
-    ] == [
-        1_700_000_000,
-        1_700_000_060,
-    ]
+    ] == [1_700_000_000, 1_700_000_060]
     assert usage_frame(shown)["context_tokens"].tolist() == [90]
     assert shown.fields["compactions"] == [{"at": 5, "first_kept": 4}]
     assert "ada" not in to_line(shown)
@@ -302,51 +242,26 @@ def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
 def test_no_field_lets_a_name_through() -> None:
     said: list[dict[str, Any]] = [
         {"role": "Okafor", "name": "Okafor", "content": [{"type": "okafor", "text": "Hello"}]},
-        {
-            "role": "user",
-            "content": "And?",
-            "timestamp": "met Okafor at 5",
-            "evidence": ["Okafor said this", 0, 77],
-        },
-        {
-            "role": "assistant",
-            "content": "So.",
-            "timestamp": "2026-01-05T09:00:00",
-            "evidence": "Okafor",
-        },
+        user("And?", timestamp="met Okafor at 5", evidence=["Okafor said this", 0, 77]),
+        assistant("So.", timestamp="2026-01-05T09:00:00", evidence="Okafor"),
         {"role": "assistant", "tool_calls": [{**call("c", nights=1), "type": "okafor"}]},
     ]
-    inner = {
-        "type": "okafor",
-        "$ref": "okafor.example/a/b",
-        "name": "okafor/b",
-        "x-owner-okafor": {"x": 1},
-    }
+    inner = {"type": "okafor", "$ref": "okafor.example/a/b", "name": "okafor/b"}
+    inner["x-owner-okafor"] = {"x": 1}  # type: ignore[assignment]
+    usage = {"model": "okafor/gpt-4o:ft-okafor", "context_tokens": 9, "input_tokens": "Okafor"}
     fields = {
         "model": "ft:gpt-4o:okafor-corp:proj:1",
         "format": "okafor",
-        "usage": [
-            {
-                "message_index": 2,
-                "model": "okafor/gpt-4o:ft-okafor",
-                "context_tokens": 9,
-                "input_tokens": "Okafor",
-            }
-        ],
+        "usage": [{"message_index": 2, **usage}],
         "compactions": [{"at": 2, "first_kept": "Okafor", "kept": ["Okafor text", 1]}],
     }
-    trace = bk.Trace(
-        "x", tuple(map(bk.Message, said)), ({"name": "f", "parameters": inner},), fields=fields
-    )
+    tools = ({"name": "f", "parameters": inner},)
+    trace = bk.Trace("x", tuple(map(bk.Message, said)), tools, fields=fields)
     shown = bk.redaction.redact(trace, EXACT)
     assert "okafor" not in to_line(shown).casefold()
     assert shown.messages[1].raw["evidence"] == [0]
-    assert [message.raw.get("timestamp") for message in shown.messages] == [
-        None,
-        None,
-        "2026-01-05T09:00:00",
-        None,
-    ]
+    expected = [None, None, "2026-01-05T09:00:00", None]
+    assert [message.raw.get("timestamp") for message in shown.messages] == expected
     assert shown.fields["compactions"] == [{"at": 2, "first_kept": None, "kept": [1]}]
     assert [shown.fields["model"], *usage_frame(shown)["model"]] == ["gpt-4o", "gpt-4o"]
     assert shown.counts(EXACT).tolist() == trace.counts(EXACT).tolist()
@@ -360,11 +275,9 @@ def test_no_field_lets_a_name_through() -> None:
         ('broken {"path": "\\\\nora', 'xxxxxx {"xxxx": "\\\\xxxx'),
     ],
 )
-def test_a_letter_behind_a_backslash_stays_only_where_json_escapes_with_it(
-    text: str, shown: str
-) -> None:
+def test_a_letter_behind_a_backslash_stays_only_in_json_escapes(text: str, shown: str) -> None:
     """A path may name people."""
-    trace = bk.Trace("mine", (bk.Message({"role": "user", "content": text}),))
+    trace = bk.Trace("mine", (bk.Message(user(text)),))
     assert bk.redaction.redact(trace, "chars/4").messages[0].text == shown
 
 
@@ -388,16 +301,12 @@ def test_many_fields_take_a_step_each() -> None:
 
 
 def test_an_estimate_is_refused_with_what_to_use() -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"estimate:o200k_base', which is an estimate. Redact and count with an exact counter",
-    ):
+    refusal = r"estimate:o200k_base', which is an estimate. Redact and count with an exact counter"
+    with pytest.raises(ValueError, match=refusal):
         bk.redaction.redact(TRACE, "estimate:o200k_base")
 
 
-def test_the_command_prints_lines_that_load(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text(to_line(TRACE), encoding="utf-8")
     assert run(["redact", str(path), "-c", "gpt-4o"]) == 0
@@ -414,8 +323,8 @@ def test_letters_that_are_signs_models_and_limits_of_schemas_are_replaced_too() 
         {"model": name, "input_tokens": 9}
         for name in ("acme-merger-bot", "gpt-4o-acme", "\x1b[31m")
     ]
-    said = bk.Message({"role": "user", "content": f"a {canary} b"})
-    answer = bk.Message({"role": "assistant", "content": "ok"})
+    said = bk.Message(user(f"a {canary} b"))
+    answer = bk.Message(assistant("ok"))
     trace = bk.Trace("mine", (said, answer), (tool,), fields={"model": "acme-bot", "usage": usage})
     line = bk.trace.to_line(bk.redaction.redact(trace, "o200k_base"))
     read = json.dumps(json.loads(line), ensure_ascii=False)

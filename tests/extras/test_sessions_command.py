@@ -1,7 +1,5 @@
 """``budgetkit sessions``: a list from the usual places, three answers on one screen, a page only its owner can read."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +17,8 @@ from budgetkit.extras.shell.program import run
 from budgetkit.files import data_path
 
 Captured = pytest.CaptureFixture[str]
+#: The session under the home of these tests.
+ONE = Path(".claude/projects/-work-shop/one.jsonl")
 SECRET = "The tests of refunds fail since Friday"
 
 
@@ -105,7 +106,7 @@ def test_names_of_tools_and_servers_are_shown_with_text_only(
 ) -> None:
     """On 0.3.0 the screen, the page and the JSON named them."""
     monkeypatch.chdir(home)
-    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    path = home / ONE
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('"Bash"', '"mcp__acme__merge"'), encoding="utf-8")
 
@@ -242,17 +243,13 @@ def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are Unicode there")
 def test_a_file_name_that_is_not_utf_8_stops_nothing(home: Path, capsys: Captured) -> None:
-    place = home / ".claude" / "projects" / "-work-shop"
+    place = (home / ONE).parent
     (place / "one.jsonl").rename(place / "bad\udcff.jsonl")
     folder = home / "d\udcff"
     folder.mkdir()
     (folder / "two.jsonl").write_bytes((place / "bad\udcff.jsonl").read_bytes())
-    for words in (
-        ["sessions"],
-        ["sessions", "1"],
-        ["sessions", "1", "--json"],
-        ["sessions", "--folder", str(folder)],
-    ):
+    listed = (["sessions"], ["sessions", "1"], ["sessions", "1", "--json"])
+    for words in (*listed, ["sessions", "--folder", str(folder)]):
         assert run(words) == 0, capsys.readouterr().err
     assert "�" in capsys.readouterr().out  # the folder's name
     assert run(["sessions", "--json"]) == 0
@@ -272,7 +269,7 @@ def test_another_setting_is_replayed_and_said(capsys: Captured) -> None:
 
 
 def test_a_cost_that_nobody_knows_is_not_zero(home: Path, capsys: Captured) -> None:
-    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    path = home / ONE
     path.write_text(path.read_text().replace("claude-sonnet-4-5", "nobodys-model"))
     assert run(["sessions"]) == run(["sessions", "1"]) == 0
     shown = capsys.readouterr().out
@@ -281,10 +278,8 @@ def test_a_cost_that_nobody_knows_is_not_zero(home: Path, capsys: Captured) -> N
     assert json.loads(capsys.readouterr().out)[0]["missed_cost"] is None
 
 
-def test_the_cost_of_sub_agents_is_in_the_list_and_told_beside_a_replay(
-    home: Path, capsys: Captured
-) -> None:
-    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+def test_the_cost_of_sub_agents_is_in_the_list_and_the_replay(home: Path, capsys: Captured) -> None:
+    path = home / ONE
     agent = path.with_suffix("") / "subagents" / "agent-a1.jsonl"
     agent.parent.mkdir(parents=True)
     side = '"isSidechain": true, "agentId": "a1"'
@@ -318,7 +313,7 @@ def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
     monkeypatch.setattr(Path, "home", lambda: home)
     monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "kept"))
 
-    session = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    session = home / ONE
     session.write_bytes(b"\n".join(session.read_bytes().split(b"\n")[:60]))
     kept.write_text("{")  # a broken file of bills is as none
     assert run(["sessions"]) == 0
@@ -339,7 +334,7 @@ def test_large_sessions_are_read_in_processes_to_the_same_list(
 ) -> None:
     """Warnings are shown once, and a process that cannot be started or is killed leaves its file to be read here."""
     monkeypatch.setenv("BUDGETKIT_CACHE", "")
-    place = home / ".claude" / "projects" / "-work-shop"
+    place = (home / ONE).parent
     for name in ("two", "three"):
         (place / f"{name}.jsonl").write_bytes((place / "one.jsonl").read_bytes())
     silent = '{"messages": [{"role": "user", "content": "", "tool_calls": []}]}\n'
@@ -365,7 +360,7 @@ def _raise_broken(*_: object, **__: object) -> None:
 
 @pytest.mark.parametrize("by", ["day", "project", "model", "agent"])
 def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -> None:
-    place = home / ".claude" / "projects" / "-work-shop"
+    place = (home / ONE).parent
     (place / "two.jsonl").write_bytes((place / "one.jsonl").read_bytes())
     (place / "none.jsonl").write_text('{"type": "user"}\n')
     assert run(["sessions", "--by", by]) == 0
@@ -387,28 +382,25 @@ def test_requests_are_summed_on_their_own_day_and_model(home: Path, capsys: Capt
         record = {"type": "assistant", "sessionId": "s", "uuid": f"u{n}", "requestId": f"r{n}"}
         return json.dumps(record | {"timestamp": time, "message": message | {"usage": usage}})
 
-    place = home / ".claude" / "projects" / "-work-shop"
-    (place / "one.jsonl").write_text(
-        answer(1, "2026-11-01T23:59:00Z", "claude-haiku-4-5-20251001")
-        + "\n"
-        + answer(2, "2026-11-02T00:01:00Z", "claude-haiku-4-5-20251001")
-        + "\n"
-        + answer(3, "2026-11-02T00:02:00Z", "claude-opus-4-8")
-    )
+    haiku, opus = "claude-haiku-4-5-20251001", "claude-opus-4-8"
+    answers = [
+        answer(1, "2026-11-01T23:59:00Z", haiku),
+        answer(2, "2026-11-02T00:01:00Z", haiku),
+        answer(3, "2026-11-02T00:02:00Z", opus),
+    ]
+    (home / ONE).write_text("\n".join(answers))
     sums = {}
     for by in ("day", "model"):
         assert run(["sessions", "--by", by, "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         sums[by] = [(row[by], row["sessions"], row["requests"], row["cost"]) for row in rows]
     assert sums["day"] == [("2026-11-02", 1, 2, 17.0), ("2026-11-01", 1, 1, 1.0)]
-    assert sorted(sums["model"]) == [
-        ("claude-haiku-4-5", 1, 2, 3.0),
-        ("claude-opus-4-8", 1, 1, 15.0),
-    ]
+    expected = [("claude-haiku-4-5", 1, 2, 3.0), ("claude-opus-4-8", 1, 1, 15.0)]
+    assert sorted(sums["model"]) == expected
 
 
 def test_a_setting_is_tried_over_all_sessions(home: Path, capsys: Captured) -> None:
-    place = home / ".claude" / "projects" / "-work-shop"
+    place = (home / ONE).parent
     for name in ("two", "three", "four"):
         (place / f"{name}.jsonl").write_bytes((place / "one.jsonl").read_bytes())
     assert run(["sessions", "--what-if", "threshold"]) == 0
@@ -424,24 +416,15 @@ def test_a_list_whose_bills_are_kept_imports_no_frames(home: Path, tmp_path: Pat
     code = "import sys; from budgetkit.extras.shell.program import run; run(['sessions']); "
     code += "print(sorted({'numpy', 'pandas'} & {*sys.modules}))"
     place = {"HOME": str(home), "USERPROFILE": str(home), "BUDGETKIT_CACHE": str(tmp_path / "kept")}
-    shown = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | place,
-        ).stdout
-        for _ in range(2)
-    ]
-    first, second = (text.splitlines() for text in shown)
+    command = [sys.executable, "-c", code]
+    runs: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
+    runs["env"] = os.environ | place
+    first, second = (subprocess.run(command, **runs).stdout.splitlines() for _ in range(2))
     assert first[-1] == "['numpy']" and second[-1] == "[]"
     assert first[:-1] == second[:-1]
 
 
-def test_mcp_servers_of_a_clients_configuration_are_listed(
-    tmp_path: Path, capsys: Captured
-) -> None:
+def test_mcp_servers_of_a_configuration_are_listed(tmp_path: Path, capsys: Captured) -> None:
     """Nothing is started; a saved answer to tools/list is counted beside its server."""
     server = {"command": "npx", "env": {"TOKEN": "do not show"}}
     claude = {"projects": {"/shop": {"mcpServers": {"github": server}}}}
@@ -461,11 +444,8 @@ def test_mcp_servers_of_a_clients_configuration_are_listed(
     paths = [str(tmp_path / name) for name in files]
     assert run(["count", "--as", "servers", "--json", *paths]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [(row["server"], row["started by"], row["tools"]) for row in rows] == [
-        ("github", "command", 1),
-        ("linear", "address", None),
-        ("context7", "off", None),
-    ]
+    expected = [("github", "command", 1), ("linear", "address", None), ("context7", "off", None)]
+    assert [(row["server"], row["started by"], row["tools"]) for row in rows] == expected
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
     with_tools = bk.count_request(body | {"tools": tools["result"]["tools"]}).tokens
     assert rows[0]["tokens"] == with_tools - bk.count_request(body).tokens > 0
@@ -485,9 +465,7 @@ def test_what_held_the_prompts_comes_as_json_too(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "No tool results in this session.\n"
 
 
-def test_a_misspelt_setting_is_answered_with_the_nearest(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_misspelt_setting_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     """It was taken for a model, and its error was about counters."""
     assert run(["sessions", "made-up-session", "--what-if", "treshold"]) == 2
     told = capsys.readouterr().err
@@ -497,7 +475,7 @@ def test_a_misspelt_setting_is_answered_with_the_nearest(
 
 def test_lines_that_were_not_read_are_named(home: Path, capsys: Captured) -> None:
     """In 0.3.0 the screen said nothing of a line that two writers had mixed."""
-    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    path = home / ONE
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:60], lines[60][:200] + lines[61][:300], *lines[62:]]))
     assert run(["sessions", "1"]) == 0

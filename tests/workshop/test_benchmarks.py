@@ -1,7 +1,5 @@
 """What the benchmarks make of the figures that they have stored."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from benchmarks.accuracy import labelled, standard_library
 from benchmarks.measure import row
 from benchmarks.promises import Promised
 from benchmarks.provider_usage import Call
+from tests.messages import assistant, user
 
 PAGE = """
 2 cores, Linux; budgetkit 0.1.0.
@@ -87,31 +86,21 @@ def test_names_of_lines_that_end_together_stand_apart() -> None:
 def test_the_stored_results_can_be_drawn_and_the_same_way_twice(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib (extra: peers) is absent")
     drawn = [tmp_path / name for name in ("first.svg", "second.svg", "stored.svg")]
-    for page, path in zip(
-        (PAGE, PAGE, figure.RESULTS.read_text(encoding="utf-8")), drawn, strict=True
-    ):
+    pages = (PAGE, PAGE, figure.RESULTS.read_text(encoding="utf-8"))
+    for page, path in zip(pages, drawn, strict=True):
         figure.draw(page, path)
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
     assert b"assemble a window" in drawn[2].read_bytes()
 
 
 def claude_call(project: str, text: str, tools: int, billed: int) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "max_tokens": 9,
-        "messages": [{"role": "user", "content": text}],
-        "system": "Be brief.",
-    }
+    body: dict[str, Any] = {"max_tokens": 9, "messages": [user(text)], "system": "Be brief."}
     if tools:
         body["tools"] = [
             {"name": f"ping{i}", "description": "Look", "input_schema": {}} for i in range(tools)
         ]
-    return {
-        "model": "claude-sonnet-4-5",
-        "request": body,
-        "input_tokens": billed,
-        "repo": project,
-        "source": "x@1:y",
-    }
+    bill = {"model": "claude-sonnet-4-5", "request": body, "input_tokens": billed}
+    return {**bill, "repo": project, "source": "x@1:y"}
 
 
 def claude_calls() -> list[dict[str, Any]]:
@@ -140,10 +129,10 @@ def test_a_project_is_estimated_without_its_own_calls() -> None:
     found = calibrations.rows(claude_calls())
     without = calibrations.left_out(found)
     assert without.keys() == {"a", "b", "c"}
-    off = [
-        abs(calibrations.estimated(row, without[row.project][row.family]) - row.billed)
-        for row in found
-    ]
+    off = []
+    for reading in found:
+        estimate = calibrations.estimated(reading, without[reading.project][reading.family])
+        off.append(abs(estimate - reading.billed))
     assert sorted(off)[-2] < 3 < sorted(off)[-1]
 
 
@@ -152,41 +141,23 @@ def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
     calls = [Call("api", "text", "a", counted, 9.0, 12.0, 10, None) for counted in (10, 12, 20)]
     calls.append(Call("api", "text", "b", 10, 11.0, 12.0, 10, 10))
     (summed,) = provider_usage.table(calls).to_dict("records")
-    assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (
-        *(4, 2, 3, "67%"),
-    )
-    assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == (
-        "+10.0%",
-        "75% (few)",
-        1,
-    )
+    expected = (4, 2, 3, "67%")
+    shown = (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"])
+    assert shown == expected
+    rest = ("+10.0%", "75% (few)", 1)
+    assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == rest
 
 
 def test_a_target_says_what_is_wanted_and_reached_with_the_constant_of_other_projects() -> None:
     """Both projects' tools cost 5 more than was counted: each is counted exactly by the other's constant."""
-    calls = [
-        Call(
-            "claude, anthropic",
-            "tools",
-            project,
-            100,
-            90,
-            120,
-            105,
-            None,
-            rules="claude-4.5",
-            choice="auto",
-        )
-        for project in ("a", "b")
-    ]
+    numbers = (100, 90, 120, 105, None)
+    about: dict[str, Any] = {"rules": "claude-4.5", "choice": "auto"}
+    calls = [Call("claude, anthropic", "tools", name, *numbers, **about) for name in ("a", "b")]
     calls.append(replace(calls[0], rules="claude-4", project="alone"))
     rows = {row["what"]: row for row in provider_usage.targets(calls).to_dict("records")}
     tools = rows["Claude, tools without results, the constant from other projects"]
-    assert (tools["calls"], tools["wanted"], tools[""]) == (
-        "2",
-        "exact 80%, within 3 95%",
-        "met, met",
-    )
+    expected = ("2", "exact 80%, within 3 95%", "met, met")
+    assert (tools["calls"], tools["wanted"], tools[""]) == expected
 
 
 def test_a_run_is_added_to_the_history_and_a_missed_target_ends_it_with_1(
@@ -200,15 +171,10 @@ def test_a_run_is_added_to_the_history_and_a_missed_target_ends_it_with_1(
     for _ in range(2):
         bench.remember(found, tmp_path / "history.csv")
     kept = pd.read_csv(tmp_path / "history.csv", keep_default_na=False)
-    assert (
-        kept[["group", "what", "median_seconds", "met"]].values.tolist()
-        == [
-            ["plan", "fit", 0.002, "missed"],
-            ["plan", "allocate", 0.002, "met"],
-            ["start", "x", 1.0, ""],
-        ]
-        * 2
-    )
+    columns = ["group", "what", "median_seconds", "met"]
+    fitted, allocated = ["plan", "fit", 0.002, "missed"], ["plan", "allocate", 0.002, "met"]
+    expected = [fitted, allocated, ["start", "x", 1.0, ""]]
+    assert kept[columns].values.tolist() == expected * 2
     assert set(kept["machine"].str.contains(" cores, ")) == {True}
     monkeypatch.setattr(arithmetic, "rows", lambda: iter(found))
     monkeypatch.setattr("sys.argv", ["benchmarks", "--only", "plan"])
@@ -220,12 +186,8 @@ def test_a_run_is_added_to_the_history_and_a_missed_target_ends_it_with_1(
 def test_the_slope_of_growth_is_the_exponent_without_the_smallest_size() -> None:
     """A fixed cost of a call does not hide how the rest grows."""
     sizes = (10, 100, 1_000, 10_000)
-    square = growth.Growth(
-        "x",
-        "items",
-        {10: 5.0} | {size: size**2 * 1e-6 for size in sizes[1:]},
-        dict.fromkeys(sizes, 0),
-    )
+    seconds = {10: 5.0} | {size: size**2 * 1e-6 for size in sizes[1:]}
+    square = growth.Growth("x", "items", seconds, dict.fromkeys(sizes, 0))
     assert square.slope == pytest.approx(2)
     assert "| x | 10,000 items | 100 s | 0.00 | 2.00 | missed |" in growth.page([square])
 
@@ -255,17 +217,9 @@ def test_what_grows_is_measured_for_real(sized: growth.Sized) -> None:
 
 
 def test_what_was_seen_too_few_times_is_not_judged_and_no_miss() -> None:
+    about: dict[str, Any] = {"observed": 0.2, "width": "40 points", "judged_from": 1_000}
     few, enough = (
-        Promised(
-            "tune",
-            "at most 3.3 %",
-            observed=0.2,
-            width="40 points",
-            n=n,
-            is_kept=False,
-            judged_from=1_000,
-        )
-        for n in (5, 2_000)
+        Promised("tune", "at most 3.3 %", n=n, is_kept=False, **about) for n in (5, 2_000)
     )
     assert (few.verdict, few.is_missed) == ("not judged (n = 5)", False)
     assert (enough.verdict, enough.is_missed) == ("no", True)
@@ -275,15 +229,11 @@ def test_promises_are_measured_over_any_folder_and_five_runs_of_noise_miss_nothi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ended with 1 before, as five runs say nothing of a chance of 2.5 %."""
-    lines = [
-        {
-            "id": str(n),
-            "messages": [
-                {"role": r, "content": f"word {n} " * n} for r in ("user", "assistant") * 8
-            ],
-        }
-        for n in range(1, 9)
-    ]
+
+    def said(n: int) -> list[dict[str, Any]]:
+        return [user(f"word {n} " * n), assistant(f"word {n} " * n)] * 8
+
+    lines = [{"id": str(n), "messages": said(n)} for n in range(1, 9)]
     (tmp_path / "chats.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     page = tmp_path / "page.md"
     monkeypatch.setattr("sys.argv", ["promised", str(tmp_path), "--runs", "5", "--out", str(page)])
@@ -299,10 +249,8 @@ def test_a_manifest_says_what_the_files_are(tmp_path: Path) -> None:
     )
     (tmp_path / "a.txt").write_text("Hallo")
     (tmp_path / "t.jsonl").write_text('{"text": "Bonjour"}\n')
-    assert [(d.language, d.source, d.text) for d in labelled(tmp_path)] == [
-        ("de", "book 2", "Hallo"),
-        ("fr", "talk 1", "Bonjour"),
-    ]
+    expected = [("de", "book 2", "Hallo"), ("fr", "talk 1", "Bonjour")]
+    assert [(d.language, d.source, d.text) for d in labelled(tmp_path)] == expected
 
 
 def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -> None:

@@ -110,11 +110,8 @@ def test_adr_0039_quotes_the_errors_that_notebook_01_measures() -> None:
 @pytest.mark.parametrize("page", ADRS, ids=lambda path: path.stem)
 def test_a_record_gives_context_decision_and_consequence(page: Path) -> None:
     headings = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [h for h in headings if h in ("Context", "Decision", "Consequence")] == [
-        "Context",
-        "Decision",
-        "Consequence",
-    ]
+    expected = ["Context", "Decision", "Consequence"]
+    assert [h for h in headings if h in ("Context", "Decision", "Consequence")] == expected
     assert f"({page.name})" in (page.parent / "README.md").read_text(encoding="utf-8")
 
 
@@ -172,10 +169,7 @@ def test_examples_and_notebooks_use_models_that_had_not_ended_when_the_table_was
     assert {name: found for name, found in used.items() if found} == {}
 
 
-@pytest.mark.parametrize(
-    ("page", "extra"),
-    [("share", "lab"), ("notebook-to-production", "lab")],
-)
+@pytest.mark.parametrize(("page", "extra"), [("share", "lab"), ("notebook-to-production", "lab")])
 def test_a_page_that_needs_an_extra_says_how_to_install_it(page: str, extra: str) -> None:
     """These pages named none in 0.2.0."""
     text = (CHECKOUT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """The script that writes the table of exactness, on calls that are made up here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.exactness import Judged, host_of_call, interval, judge, table, written

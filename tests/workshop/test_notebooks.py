@@ -161,9 +161,7 @@ def test_a_sentence_stands_before_and_after_each_picture(path: Path) -> None:
 
 @pytest.mark.slow
 @each_notebook
-def test_the_stored_outputs_and_the_solutions_are_those_of_a_new_run(
-    path: Path, tmp_path: Path
-) -> None:
+def test_stored_outputs_and_solutions_are_those_of_a_new_run(path: Path, tmp_path: Path) -> None:
     """The solutions run after the last cell; each prints its last value, and the text below it is compared."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     folds = solutions(path)

@@ -81,9 +81,7 @@ def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(
-    elsewhere: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_works_elsewhere_without_a_network(elsewhere: Path, tmp_path: Path) -> None:
     said = json.loads(run(elsewhere, "-I", "-c", USE_IT, cwd=tmp_path))
     assert CHECKOUT not in Path(said.pop("home")).parents
     assert said == {
@@ -166,9 +164,7 @@ def fresh(home: Path) -> tuple[Path, Path]:
     return python, Path(sysconfig.get_path("purelib", "venv", places))
 
 
-def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(
-    core: Path, tmp_path: Path
-) -> None:
+def test_the_core_alone_plans_and_prunes_without_a_network(core: Path, tmp_path: Path) -> None:
     said = json.loads(run(core, "-I", "-c", USE_THE_CORE, cwd=tmp_path))
     assert CHECKOUT not in Path(said.pop("home")).parents
     trace, budget = bk.load_trace("support-chat"), bk.presets.working_memory(8_000, output=1_024)
@@ -198,10 +194,8 @@ def test_the_core_brings_no_notebook_no_figures_and_no_test_library(core: Path) 
     }
     assert len(lab) == 8
     assert brought & {*lab, "pytest", "nbval", "traitlets", "ipython"} == set()
-    assert (
-        run(sys.executable, "-m", "pip", "--python", core, "check").strip()
-        == "No broken requirements found."
-    )
+    expected = "No broken requirements found."
+    assert run(sys.executable, "-m", "pip", "--python", core, "check").strip() == expected
 
 
 def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> None:
@@ -237,9 +231,7 @@ def built(source: Path, folder: Path) -> dict[str, str]:
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
-def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_built(
-    tmp_path: Path,
-) -> None:
+def test_wheel_and_sdist_are_the_same_to_the_bit_however_built(tmp_path: Path) -> None:
     """The second build is of the unpacked sdist: in another folder, with other times, read by its owner alone."""
     first = built(CHECKOUT, tmp_path / "first")
     sdist, wheel = sorted(first, key=len)
@@ -315,7 +307,7 @@ def test_conda_users_get_the_core_the_laboratory_and_what_runs_the_tests() -> No
     wanted = bounds([*project()["dependencies"], *extras["lab"], *jupyter, *tests])
     assert bounds(shared + [entry for entry in pip if entry != "-e ."]) == wanted
     assert wanted.keys() >= {
-        *("jupyterlab", "ipywidgets", "pandas", "plotly", "tiktoken", "pytest", "nbval"),
+        *("jupyterlab", "ipywidgets", "pandas", "plotly", "tiktoken", "pytest", "nbval")
     }
 
 
@@ -429,9 +421,7 @@ def test_the_page_of_the_package_has_no_dead_link(wheel: Path) -> None:
     assert "Framework :: Jupyter" in page.get_all("Classifier", [])
 
 
-def test_with_an_address_every_link_of_the_page_leads_to_its_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_with_an_address_every_link_leads_to_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(CHECKOUT)
     page = import_module("hatch_build").page
     addresses = import_module("hatch_build").addresses
@@ -463,9 +453,7 @@ def shell_lines() -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_new_user_runs_every_line_of_the_readme_in_an_empty_folder(
-    elsewhere: Path, tmp_path: Path
-) -> None:
+def test_a_new_user_runs_every_line_of_the_readme(elsewhere: Path, tmp_path: Path) -> None:
     """The wheel is installed already, and no network is asked; a server is ended once it tells its address."""
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello world"}]')
     home = {**os.environ, "HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}

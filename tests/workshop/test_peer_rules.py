@@ -3,8 +3,6 @@
 Skipped where a package is not installed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace
@@ -29,6 +27,7 @@ from budgetkit.pruning.policies import (
     TriggerTarget,
     system,
 )
+from tests.messages import assistant, tool_call, tool_result, user
 
 
 def with_package(name: str) -> pytest.MarkDecorator:
@@ -58,25 +57,16 @@ def conversation(seed: int, turns: int = 60) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     calls = 0
     for _ in range(turns):
-        messages.append({"role": "user", "content": "u" * generator.randint(5, 60)})
+        messages.append(user("u" * generator.randint(5, 60)))
         for _ in range(generator.randint(0, 3)):
             names = [f"c{calls + number}" for number in range(generator.randint(1, 3))]
             calls += len(names)
-            asked = [
-                {"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}}
-                for name in names
-            ]
-            messages.append(
-                {
-                    "role": "assistant",
-                    "content": "a" * generator.randint(5, 20),
-                    "tool_calls": asked,
-                }
-            )
+            asked = [tool_call(name, "f") for name in names]
+            messages.append(assistant("a" * generator.randint(5, 20), tool_calls=asked))
             for name in names:
                 answer = "r" * generator.randint(20, 300)
-                messages.append({"role": "tool", "tool_call_id": name, "content": answer})
-        messages.append({"role": "assistant", "content": "a" * generator.randint(5, 80)})
+                messages.append(tool_result(name, answer))
+        messages.append(assistant("a" * generator.randint(5, 80)))
     return messages
 
 
@@ -95,12 +85,9 @@ def replayed(
     turns = [roles[: place + 1].count("user") for place in range(len(messages))]
     units: list[int] = []
     for place, message in enumerate(messages):
-        unit = (
-            place
-            if message["role"] != "tool" or messages[place - 1]["role"] not in ("assistant", "tool")
-            else units[-1]
-        )
-        units.append(unit)
+        after = messages[place - 1]["role"] if place else ""
+        goes_along = message["role"] == "tool" and after in ("assistant", "tool")
+        units.append(units[-1] if goes_along else place)
     slots = Slots(
         [len(message["content"]) for message in messages],
         units,

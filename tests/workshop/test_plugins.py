@@ -60,13 +60,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "notes_for_budgetkit.py").write_text(PACKAGE)
     target = tmp_path_factory.mktemp("site")
     options = [
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--no-build-isolation",
-        "--target",
-        str(target),
-    ]
+        "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target),
+    ]  # fmt: skip
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)
     return target
 

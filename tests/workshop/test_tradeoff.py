@@ -37,9 +37,7 @@ def test_every_way_of_counting_has_a_row_with_times_errors_and_biases(found: pd.
     assert found.set_index("way").loc[ways[:-2], ERRORS].notna().all(axis=None)
 
 
-def test_exact_ways_are_exact_and_the_estimate_is_nearer_than_every_ratio(
-    found: pd.DataFrame,
-) -> None:
+def test_exact_ways_are_exact_and_the_estimate_beats_ratios(found: pd.DataFrame) -> None:
     errors = found.set_index("way")
     assert (errors.loc[errors["group"] == "exact", ERRORS] == 0).all(axis=None)
     nearest = errors.loc[[*tradeoff.RATIOS], ERRORS[::2]].min()
@@ -104,9 +102,7 @@ def test_parts_are_trained_on_the_folder_and_measured_on_the_half_that_was_left_
     assert " of folders, " in about
 
 
-def test_the_page_has_a_line_for_each_way_and_is_drawn_the_same_way_twice(
-    found: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_the_page_has_a_line_for_each_way_of_counting(found: pd.DataFrame, tmp_path: Path) -> None:
     page = tradeoff.page(found, "Texts: few.", "o200k_base")
     assert all(f"| {way} | " in page for way in found["way"])
     pytest.importorskip("matplotlib", reason="matplotlib (extra: peers) is absent")
