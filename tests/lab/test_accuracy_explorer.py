@@ -270,7 +270,7 @@ def test_a_class_that_is_chosen_is_not_warned_of_other_kinds() -> None:
 def test_each_key_figure_has_percents_of_one_thing(explorer: AccuracyExplorer) -> None:
     """One had percents of windows and of tokens."""
     drawn = {kpi["key"]: kpi for kpi in explorer.view.state["kpis"]}
-    buffer, safe = explorer.buffer, explorer.stage.results.buffered_costs["overflow"]
+    buffer, safe = explorer.buffer, explorer.stage.buffered_costs["overflow"]
     assert drawn["buffer"]["value"] == f"{100 * buffer.share:.1f} %"
     assert drawn["buffer"]["change"].endswith(f"; measured texts need {100 * buffer.needed:.1f} %")
     assert drawn["overflow"]["change"] == f"of windows; with the buffer {100 * safe:.1f} %"
@@ -535,7 +535,7 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
     """On 0.2.0 another maker's model was held against an OpenAI vocabulary that stood in, where more is known."""
     explorer = AccuracyExplorer("chars/4", toy(3), model=model)
     card = bk.DesignCard("chat", model=model)
-    assert explorer.config["exact"] == card.counters.best.name
+    assert explorer.config["exact"] == card.stage.best.name
     assert any(
         f"Compared with the best count known for {bk.model(model).name}" in text
         and "itself an estimate" in text
@@ -865,7 +865,7 @@ def test_whatever_is_done_state_widgets_and_figures_agree(
     assert (
         set(explorer.errors["class"]) == set(config["classes"]) == set(shown(explorer, "classes"))
     )
-    assert explorer.buffer.documents == len(explorer.stage.results.buffer_errors)
+    assert explorer.buffer.documents == len(explorer.stage.buffer_errors)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
     assert shown(explorer, "counter") == config["counter"] == "chars/4"
 

@@ -12,11 +12,10 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import figures
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.conversation import replay_run as replays
+from budgetkit.lab.explorers.conversation import results as replays
 from budgetkit.lab.explorers.conversation.explorer import GONE, NEWEST
-from budgetkit.lab.explorers.conversation.results import CHOICES, ConversationSettings
+from budgetkit.lab.explorers.conversation.settings import CHOICES, ConversationSettings
 from budgetkit.lab.explorers.reading import LONGEST
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.replay.cost import Price, Prices
@@ -301,9 +300,9 @@ def test_every_choice_has_its_numbers_on_sliders() -> None:
             step = parameter.step if parameter.default < parameter.high else -parameter.step
             put(explorer, number, parameter.default + step)
         numbers = {number: shown(explorer, number) for number in CHOICES[name].parameters}
-        assert explorer.replay.policy == ConversationSettings(
-            BudgetSettings(), parameters={name: numbers}
-        ).policy(name)
+        assert explorer.replay.policy == ConversationSettings(parameters={name: numbers}).policy(
+            name
+        )
 
 
 def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() -> None:
@@ -801,7 +800,7 @@ def compacted(own: bool = True) -> ConversationExplorer:
 def test_messages_that_the_session_took_out_are_not_blamed_on_the_policy() -> None:
     """389 dropped under 'oldest first' stood beside "'oldest first' never cuts", with a first loss."""
     explorer = compacted()
-    shown = explorer.stage.results.shown
+    shown = explorer.stage.shown
     assert len(shown.taken_out) == 12
     assert shown.first_loss is None
     assert explorer.status.startswith("Nothing is ever lost under 'oldest first'")

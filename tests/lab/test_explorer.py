@@ -26,8 +26,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings, resized, sho
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.undo import UndoStack
-from budgetkit.lab.explorers.uploads import LARGEST
-from budgetkit.lab.explorers.view import View, plotly_script
+from budgetkit.lab.explorers.view import LARGEST, View, plotly_script
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.lab.panel import lines, percent, put, shown, slide
@@ -618,7 +617,7 @@ def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> No
     explorer = BudgetExplorer("chat", conversation(40), window=8_192)
     explorer.pin()
     explorer.set(preset="working_memory")
-    pinned = explorer.stage.results.pinned
+    pinned = explorer.stage.pinned
     assert pinned is not None
     assert pinned.warnings == ()
     assert {g.section for g in pinned.grants if g.demand} == {"system", "conversation", "user"}
@@ -830,7 +829,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     anywhere = "turns are too many to plan message by message, so a cut may split a message."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
-    requests = explorer.stage.results.turns, explorer.stage.results.conversations
+    requests = explorer.stage.turns, explorer.stage.conversations
     assert [each.items for each in requests if each is not None] == [None, None]
     explorer.set(conversation=1)
     assert "anywhere" not in explorer.view.figure_turns["note"], (

@@ -66,7 +66,7 @@ def test_a_change_of_the_budget_is_the_same_in_every_explorer() -> None:
     for command, values in CHANGES:
         for explorer in explorers:
             explorer._receive(explorer.view, {"kind": command, **values}, [])
-        plans = [explorer.stage.results.budget_results.plan.budget for explorer in explorers]
+        plans = [explorer.stage.plan.budget for explorer in explorers]
         assert all(budget == plans[0] for budget in plans), command
         refusals = {
             explorer.status
@@ -140,9 +140,9 @@ Facts = dict[str, Any]
 
 def facts_of(explorer: Any) -> Facts:
     """Give what every place must say alike: model, counter, conversation, and the budget with its remainder."""
-    results = explorer.stage.results.budget_results
+    results = explorer.stage
     budget = results.plan.budget
-    settings = explorer.settings.budget_settings
+    settings = explorer.settings
     return {
         "model": results.model.name,
         "counter": results.counter.name,
