@@ -216,3 +216,31 @@ def test_the_shell_counts_plans_and_replays_what_the_explorers_show(
     assert run(["replay", str(file), "--json", "--by", "turn", "--policy", policy, *options]) == 0
     sent = [row["sent"] for row in json.loads(capsys.readouterr().out)["requests"]]
     assert sent == replayed.replay.frame()["sent"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "problem", "told"),
+    [
+        (lambda: bk.BudgetExplorer("chatt"), LookupError, "Unknown preset 'chatt'"),
+        (lambda: bk.BudgetExplorer("chat", "nowhere.jsonl"), FileNotFoundError, "nowhere.jsonl"),
+        (
+            lambda: bk.ConversationExplorer("support-chat", policies=["newest first"]),
+            LookupError,
+            "Unknown policy 'newest first'",
+        ),
+        (
+            lambda: bk.ConversationExplorer("support-chat", policies=[]),
+            ValueError,
+            "No policy is chosen. Choose at least one.",
+        ),
+        (lambda: bk.ConversationExplorer("nowhere.jsonl"), FileNotFoundError, "nowhere.jsonl"),
+        (lambda: bk.AccuracyExplorer(corpus=Path("none")), OSError, "File not found"),
+        (lambda: bk.AccuracyExplorer("abacus", ["Hello"]), ValueError, "Unknown counter 'abacus'"),
+        (lambda: bk.AccuracyExplorer(corpus=bk.corpora.Corpus(())), ValueError, "No text"),
+    ],
+)
+def test_a_constructor_that_cannot_says_why(
+    make: Make, problem: type[Exception], told: str
+) -> None:
+    with pytest.raises(problem, match=told):
+        make()
