@@ -14,7 +14,7 @@ from budgetkit.lab.explorers.folds import Content, figure_part, table_text, text
 from budgetkit.message import RESULT_ROLES, Data, Message
 from budgetkit.models import today
 from budgetkit.plan.advice import CODES, findings
-from budgetkit.requests import count_request
+from budgetkit.requests import count_request, framing_for
 
 MOST_BARS = 14  # of messages; the table has them all
 
@@ -77,9 +77,7 @@ class CheckFold(Content):
             **stage.facts,
         }
         if stage.trace is not None:
-            # The billed tokens of the conversation's tool schemas.
-            counted = stage.trace.tally(stage.counter, framing=stage.framing)
-            case["tools"] = sum(item.tokens for item in counted.schemas)
+            case["tools"] = schemas(stage.trace, stage.counter, stage.model)
         problems = findings(stage.budget, today=today(), **case)
         if not problems:
             return [text_part(f"The {len(CODES):,} checks of {PAGE} find no problem.", "fits")]
@@ -93,6 +91,12 @@ class CheckFold(Content):
             for place, problem in enumerate(problems)
         ]
         return [{"is": "rows", "rows": rows}]
+
+
+def schemas(trace: Any, count: Any, model: Any) -> int:
+    """Return the billed tokens of a conversation's tool schemas."""
+    counted = trace.tally(count, framing=framing_for(model))
+    return sum(item.tokens for item in counted.schemas)
 
 
 LONGEST = 700  # characters of one message
