@@ -245,12 +245,12 @@ class AccuracyStage(BudgetStage):
         best = self.model.encoding if self.model.encoding_is_own else self.model
         return self.library.counter(best if self.settings.exact is None else self.settings.exact)
 
-    @property
+    @cached_property
     def texts(self) -> CountedTexts:
         """The texts with their counts."""
         return CountedTexts(self.library, self.settings.corpus)
 
-    @property
+    @cached_property
     def all_errors(self) -> pd.DataFrame:
         """The errors of all documents."""
         return self.texts.errors(self.estimate, self.exact)
@@ -277,13 +277,13 @@ class AccuracyStage(BudgetStage):
         """The errors of the chosen documents."""
         return self.all_errors[self.is_selected]
 
-    @property
+    @cached_property
     def key(self) -> tuple[Hashable, ...]:
         """The key of what follows from the errors."""
         names = self.settings.corpus, self.estimate.name, self.exact.name
         return (*names, self.kind, self.settings.classes)
 
-    @property
+    @cached_property
     def buffer_kinds(self) -> tuple[str, ...]:
         """The kind or the classes that the buffer is for."""
         return self.kind or self.settings.classes or ()
@@ -300,7 +300,7 @@ class AccuracyStage(BudgetStage):
         buffer = self._filled(self.all_errors).read_off(self.settings.risk)
         return self.errors if WORST in buffer.warning else self.all_errors
 
-    @property
+    @cached_property
     def filled_windows(self) -> FilledWindows:
         """The windows filled with documents."""
         return self._filled(self.buffer_errors)
@@ -322,7 +322,7 @@ class AccuracyStage(BudgetStage):
         """The budget to copy or save, with the buffer."""
         return kept_deficit(self.buffered.budget, self.settings.base.deficit)
 
-    @property
+    @cached_property
     def sizes(self) -> dict[str, int]:
         """The preset's typical sizes, or the caps of a custom budget."""
         demand = self.typed_demand
@@ -330,7 +330,7 @@ class AccuracyStage(BudgetStage):
             return demand
         return {section: cap or 0 for section, cap in self.signed_budget.caps.items()}
 
-    @property
+    @cached_property
     def document(self) -> int:
         """The chosen document if it is shown, or else the one with the largest error."""
         document = self.settings.document
@@ -338,12 +338,12 @@ class AccuracyStage(BudgetStage):
             document = int(self.errors.index[int(self.errors["error"].abs().to_numpy().argmax())])
         return document
 
-    @property
+    @cached_property
     def costs(self) -> Data:
         """The consequences of the count for the budget."""
         return self._costs(self.signed_budget)
 
-    @property
+    @cached_property
     def buffered_costs(self) -> Data:
         """The consequences of the count for the budget with the buffer."""
         return self._costs(self.buffered.budget)

@@ -55,7 +55,7 @@ class FileRequests:
         """The conversations in the file."""
         return self.library.conversations(self.name)
 
-    @property
+    @cached_property
     def key(self) -> tuple[Hashable, ...]:
         """What the counts depend on."""
         return self.name, self.counter.name, tuple(self.roles.items()), self.framing
@@ -171,17 +171,17 @@ class BudgetStage:
         """The counter of the plan."""
         return self.library.counter(self.settings.counter or self.model)
 
-    @property
+    @cached_property
     def best(self) -> Counter:
         """The best counter known for the model."""
         return self.library.counter(self.model)
 
-    @property
+    @cached_property
     def cheap(self) -> Counter:
         """The cheap counter whose error is shown."""
         return self.library.counter(self.settings.cheap)
 
-    @property
+    @cached_property
     def is_one_count(self) -> bool:
         """True if the cheap counter always gives the best count."""
         return same_count(self.cheap, self.best)
@@ -191,12 +191,12 @@ class BudgetStage:
         """The tokens that the model adds to each message."""
         return framing_for(self.model)
 
-    @property
+    @cached_property
     def roles(self) -> Mapping[str, str]:
         """The section of each role."""
         return self.settings.planned_budget.roles
 
-    @property
+    @cached_property
     def file(self) -> FileRequests:
         """The requests in the chosen file."""
         return FileRequests(
@@ -212,7 +212,7 @@ class BudgetStage:
         """The requests to plan, or None if sizes are planned."""
         return None if self.settings.trace is None or not self.plans_turns else self.file
 
-    @property
+    @cached_property
     def trace(self) -> Trace | None:
         """The conversation that is planned."""
         if self.requests is None:
@@ -226,12 +226,12 @@ class BudgetStage:
             return None
         return self.requests.turns(self.settings.conversation)
 
-    @property
+    @cached_property
     def demand(self) -> pd.DataFrame | None:
         """The demand by turn and section, or None without a conversation."""
         return None if self.turns is None else self.turns.demand
 
-    @property
+    @cached_property
     def turn(self) -> int:
         """The chosen turn, counting from 1, or 0 without a conversation."""
         if self.turns is None:
@@ -239,24 +239,24 @@ class BudgetStage:
         last = len(self.turns.demand)
         return min(self.settings.turn or last, last)
 
-    @property
+    @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
         """The messages of the shown request, and its other parts."""
         if self.trace is None:
             return [], []
         return self.trace.request(self.turn), ["the passages"] * bool(self.trace.contexts)
 
-    @property
+    @cached_property
     def facts(self) -> Data:
         """Further facts for the checks of the budget."""
         return {}
 
-    @property
+    @cached_property
     def signed_budget(self) -> Budget:
         """The budget to plan with, which has a signed deficit."""
         return self.settings.budget if self.requests is None else self.settings.planned_budget
 
-    @property
+    @cached_property
     def typed_demand(self) -> dict[str, int]:
         """The demands without a conversation: entered or typical sizes."""
         settings = self.settings
@@ -291,20 +291,20 @@ class BudgetStage:
         pinned = shown(self.settings.pinned, self.signed_budget)
         return self._plan(pinned, self._pinned_requests)
 
-    @property
+    @cached_property
     def pinned_turns(self) -> RequestBatch | None:
         """All turns of the conversation, in the sections of the pinned budget."""
         requests = self._pinned_requests
         return None if requests is None else requests.turns(self.settings.conversation)
 
-    @property
+    @cached_property
     def conversations(self) -> RequestBatch | None:
         """All turns of all conversations in the file, if there are several."""
         if self.requests is None or len(self.requests.traces) < 2:
             return None
         return self.requests.all_turns()
 
-    @property
+    @cached_property
     def _pinned_requests(self) -> FileRequests | None:
         """The requests with the roles of the pinned budget, if it has its own."""
         pinned = self.settings.pinned

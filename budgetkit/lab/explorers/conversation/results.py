@@ -194,7 +194,7 @@ class ConversationStage(BudgetStage):
         name = str(self.settings.trace)
         return self.library.conversations.one(name, self.settings.conversation)
 
-    @property
+    @cached_property
     def rules(self) -> str:
         """The name of the prompt cache."""
         rules = self.settings.rules
@@ -202,7 +202,7 @@ class ConversationStage(BudgetStage):
             return provider_rules(self.model)
         return rules if isinstance(rules, str) else OWN
 
-    @property
+    @cached_property
     def cache(self) -> PromptCache:
         """The prompt cache, with the chosen lifetime."""
         cache = self.settings.rules
@@ -217,7 +217,7 @@ class ConversationStage(BudgetStage):
             raise LookupError(unknown_name("lifetime", lifetime, LIFETIMES))
         return replace(cache, lifetime=LIFETIMES[lifetime])
 
-    @property
+    @cached_property
     def notes(self) -> list[str]:
         """The notices about the model and its prompt cache."""
         notes = [self.model.notice]
@@ -257,7 +257,7 @@ class ConversationStage(BudgetStage):
         source = f"{prices.source}; {', '.join(sorted(typed))} typed in"
         return replace(prices, source=source, **typed)
 
-    @property
+    @cached_property
     def options(self) -> Data:
         """The options of :func:`budgetkit.replay`."""
         names = ("counter", "framing", "roles", "by", "cache", "prices")
@@ -300,27 +300,27 @@ class ConversationStage(BudgetStage):
         budget = to_json(self.settings.planned_budget)
         return (*self._counted, roles, budget, self.by, self.cache, self.prices)
 
-    @property
+    @cached_property
     def shown(self) -> Replayed:
         """The replay that is shown in detail."""
         return self.replays[self.settings.main]
 
-    @property
+    @cached_property
     def outcome(self) -> Replay:
         """The replay itself, without its tables and figures."""
         return self.shown.outcome
 
-    @property
+    @cached_property
     def section(self) -> str:
         """The section that is pruned."""
         return self.outcome.section
 
-    @property
+    @cached_property
     def request_count(self) -> int:
         """The number of requests in the conversation."""
         return len(self.outcome.placed.requests)
 
-    @property
+    @cached_property
     def request(self) -> int:
         """The chosen request, counting from 1."""
         return min(self.settings.request or self.request_count, self.request_count)
@@ -335,7 +335,7 @@ class ConversationStage(BudgetStage):
         turns = 2 * self.signed_budget.window / max(1.0, float(sizes.mean()))
         return self.settings.horizon or int(min(LONGEST, max(20, -(-turns // 10) * 10)))
 
-    @property
+    @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
         """The whole messages of the shown request, and its other parts.
 
@@ -350,18 +350,18 @@ class ConversationStage(BudgetStage):
         left += ["the passages"] if self.trace.contexts else []
         return [self.trace.messages[slot] for slot in whole], left
 
-    @property
+    @cached_property
     def demand(self) -> pd.DataFrame:
         """The demand by turn and section."""
         return self.trace.demand(self.counter, self.roles, self.framing)
 
-    @property
+    @cached_property
     def facts(self) -> Data:
         """The policy and its losses, for the checks of the budget."""
         lost = self.outcome.kept.dropped_messages
         return {"policy": self.policies[self.settings.main], "lost": lost}
 
-    @property
+    @cached_property
     def telling_window(self) -> int | None:
         """The largest usual window that forces a loss.
 
@@ -474,17 +474,17 @@ class ConversationStage(BudgetStage):
             lambda: by_price_and_window(source, systems, windows=windows, counter=counter),
         )
 
-    @property
+    @cached_property
     def timed(self) -> bool:
         """True if any pause is known, or no pause affects the cache."""
         return self.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
-    @property
+    @cached_property
     def _counted(self) -> tuple[Hashable, ...]:
         """The key of the counts: trace, counter and framing."""
         return id(self.trace), self.counter.name, self.framing
 
-    @property
+    @cached_property
     def _ahead(self) -> tuple[Hashable, ...]:
         """The key of the forecast."""
         return (*self._counted, self.horizon, self.pace)
