@@ -54,7 +54,7 @@ lines += [bk.Allocation("history", 1_500, keep="newest", granularity="token")]
 roles = {"system": "system", "user": "history", "assistant": "history", "tool": "history"}
 budget = bk.Budget(4_096, [bk.Reserve("output", 800)], lines, undeclared="pool", roles=roles)
 explorer = bk.BudgetExplorer(budget, "support-chat")"""
-EVERY = """from budgetkit.lab.explorers.conversation.results import CHOICES
+EVERY = """from budgetkit.lab.explorers.conversation.settings import CHOICES
 explorer = bk.ConversationExplorer(policies=list(CHOICES))"""
 GONE = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
 # name: what is explored, theme, width and height of the page in pixels

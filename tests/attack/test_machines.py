@@ -24,6 +24,7 @@ from budgetkit.lab.accuracy.corpora import Corpus, Document
 from budgetkit.lab.app.card import DesignCard
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.budget import BudgetExplorer
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.state import to_json, to_yaml
 from tests.conftest import examples
@@ -190,13 +191,18 @@ class ExplorerMachine(RuleBasedStateMachine):
             )
         )
 
-    @rule(data=st.data(), step=st.sampled_from(["results", "scene", "charts", "status", "entry"]))
+    @rule(data=st.data(), step=st.sampled_from(["plan", "scene", "charts", "status", "entry"]))
     def interrupted(self, data: st.DataObject, step: str) -> None:
         """An interrupt at any step of a command leaves what was there, and the next command is heard."""
         before, page = self.explorer.settings, shown(self.explorer)
         content = self.drawn(data)
-        broken = replace(self.explorer.kind, **{step: mock.Mock(side_effect=KeyboardInterrupt)})
-        with mock.patch.object(self.explorer, "kind", broken):
+        interrupt = mock.Mock(side_effect=KeyboardInterrupt)
+        if step == "plan":
+            broken: Any = mock.patch.object(BudgetStage, "plan", property(interrupt))
+        else:
+            kind = replace(self.explorer.kind, **{step: interrupt})
+            broken = mock.patch.object(self.explorer, "kind", kind)
+        with broken:
             try:
                 self.explorer._receive(self.explorer.view, content, [])
             except KeyboardInterrupt:
@@ -206,8 +212,8 @@ class ExplorerMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_shown_follows_from_the_settings_alone(self) -> None:
         explorer = self.explorer
-        found = explorer.kind.results(explorer.settings, explorer.library)
-        scene = explorer.kind.scene(replace(explorer.stage, results=found))
+        stage = explorer.kind.stage(explorer.settings, explorer.library)
+        scene = explorer.kind.scene(stage)
         state = explorer.view.state
         assert {name: state[name] for name in scene if name != "actions"} == {
             n: v for n, v in scene.items() if n != "actions"

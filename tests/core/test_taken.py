@@ -9,8 +9,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.conversation import assembly
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.conversation.results import CHOICES, ConversationSettings
+from budgetkit.lab.explorers.conversation.settings import CHOICES, ConversationSettings
 from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.trace import messages_of
 from tests.messages import calling, tool_call, user
@@ -166,7 +165,7 @@ def test_a_counter_to_be_calibrated_is_passed_as_any_other() -> None:
 def test_a_policys_name() -> None:
     """Those of this kit, at the numbers that the explorer begins with, and those of systems."""
     assert set(NAMED) == set(CHOICES)
-    settings = ConversationSettings(BudgetSettings())
+    settings = ConversationSettings()
     for name in CHOICES:
         assert policy_of(name) == settings.policy(name)
     assert policy_of("octopus") == bk.policies.system("octopus")

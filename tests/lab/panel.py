@@ -1,6 +1,9 @@
 """What tests of every explorer do with its controls: read what one shows, and type into it as a page does."""
 
+from collections.abc import Callable
 from typing import Any
+
+Change = dict[str, Any] | Callable[[Any], None]
 
 
 def shown(explorer: Any, key: str) -> Any:
@@ -49,3 +52,19 @@ def typed(explorer: Any, key: str, text: str) -> str:
     put(explorer, key, text)
     control = explorer.panel.controls[key]
     return str(control.get("text", control.get("value")))
+
+
+def refused(explorer: Any, change: Change, told: str) -> None:
+    """Check that a message, values of controls, or a call are refused in one sentence and change nothing."""
+    before = explorer.config, explorer.budget, explorer.panel.values
+    if callable(change):
+        change(explorer)
+    elif "kind" in change:
+        explorer._receive(explorer.view, {"id": "1", **change}, [])
+    else:
+        explorer.set(**change)
+    status = explorer.view.state["status"]
+    assert status["level"] == "error", told
+    assert told in status["text"]
+    assert "\n" not in status["text"]
+    assert (explorer.config, explorer.budget, explorer.panel.values) == before, told

@@ -248,8 +248,8 @@ def test_the_model_alone_never_changes_the_cheap_counter(name: str) -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     card.set(model=name)
     strip = card.view.state["strip"]
-    assert (card.counters.cheap.name, strip["title"]) == ("chars/4", "How far off is chars/4?")
-    assert card.counters.best.name == bk.counter(name).name
+    assert (card.stage.cheap.name, strip["title"]) == ("chars/4", "How far off is chars/4?")
+    assert card.stage.best.name == bk.counter(name).name
     assert name in strip["note"]
     for row, drawn in zip(card.errors.to_dict("records"), strip["rows"], strict=True):
         texts = [
@@ -271,8 +271,8 @@ def test_an_estimate_held_against_itself_is_not_called_exact() -> None:
     card = bk.DesignCard(
         "chat", model="claude-sonnet-4-5", counter="calibrated:claude-4.5", window=8_192
     )
-    best = card.counters.best
-    if card.counters.is_one_count and not best.exact:
+    best = card.stage.best
+    if card.stage.is_one_count and not best.exact:
         assert {row["level"] for row in card.view.state["strip"]["rows"]} == {"same"}
     card.set(model="gpt-4o")
     assert "fits" not in {row["verdict"] for row in card.view.state["strip"]["rows"]}
@@ -282,7 +282,7 @@ def test_what_is_lost_is_named_rightly() -> None:
     """On 0.2.0 the history was "too few for the first turn" where the passages were lost."""
     card = bk.DesignCard("working_memory", "support-chat", window=128_000)
     text = card.view.state["headline"]["text"]
-    turns = card.stage.results.turns
+    turns = card.stage.turns
     assert turns is not None
     assert not turns.columns(card.plan.budget)["history"]["cut"].any()
     assert "From turn 1 the least relevant texts of knowledge are cut." in text

@@ -27,7 +27,7 @@ def test_an_explorer_opens_on_the_model_and_the_counter_of_a_configuration(kind:
         explorer: Any = kind("support-chat", SETTINGS)
     else:
         explorer = kind(SETTINGS, "support-chat")
-    results = explorer.stage.results.budget_results
+    results = explorer.stage
     said = (results.model.name, results.counter.name, explorer.budget.window)
     assert said == ("gpt-4o-mini", "chars/4", 4_000)
 

@@ -20,23 +20,23 @@ from budgetkit.presets import PRESETS
 SMALL = bk.presets.working_memory(600, output=200, history_floor=0)
 
 
-def fold(explorer: Explorer[Any, Any], name: str) -> dict[str, Any]:
+def fold(explorer: Explorer, name: str) -> dict[str, Any]:
     """Return a fold as the page has it."""
     found: dict[str, Any] = next(each for each in explorer.view.folds if each["name"] == name)
     return found
 
 
-def parts(explorer: Explorer[Any, Any], name: str, kind: str) -> list[Any]:
+def parts(explorer: Explorer, name: str, kind: str) -> list[Any]:
     """Return the parts of one kind in a fold."""
     return [part for part in fold(explorer, name)["parts"] if part["is"] == kind]
 
 
-def rows(explorer: Explorer[Any, Any], name: str) -> list[dict[str, Any]]:
+def rows(explorer: Explorer, name: str) -> list[dict[str, Any]]:
     """Return all rows in a fold."""
     return [row for part in parts(explorer, name, "rows") for row in part["rows"]]
 
 
-def tell(explorer: Explorer[Any, Any], name: str, **told: Any) -> None:
+def tell(explorer: Explorer, name: str, **told: Any) -> None:
     """Do what a hand does in a fold."""
     explorer._receive(explorer.view, {"kind": "fold", "fold": name, **told}, [])
 
@@ -548,6 +548,6 @@ def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
     tell(explorer, "decide", objective="evidence")
     assert parts(explorer, "decide", "choice")[0]["value"] == "evidence"
     marked = opened(ConversationExplorer("made-up-chats", SMALL), "decide")
-    needed, present = marked.stage.results.shown.evidence
+    needed, present = marked.stage.shown.evidence
     assert needed > present
     assert parts(marked, "decide", "choice")[0]["value"] == "evidence"

@@ -53,7 +53,7 @@ class Page(HTMLParser):
             self.found[self.inside] = self.found.get(self.inside, "") + data
 
 
-def saved(explorer: Explorer[Any, Any], folder: Path, name: str = "report.html") -> str:
+def saved(explorer: Explorer, folder: Path, name: str = "report.html") -> str:
     explorer.save(folder / name)
     return (folder / name).read_text("utf-8")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.conversation.results import CHOICES
+from budgetkit.lab.explorers.conversation.settings import CHOICES
 from budgetkit.presets import PRESETS
 from tests.conftest import examples
 
@@ -56,7 +56,7 @@ def test_a_budget_says_each_number_once(
     talk: str, preset: str, model: str, window: int, place: float
 ) -> None:
     card, explorer = pages(talk)
-    last = len(explorer.stage.results.trace.turns)  # type: ignore[union-attr]
+    last = len(explorer.stage.trace.turns)  # type: ignore[union-attr]
     wanted = BudgetSettings(
         preset=preset, model=model, window=window, trace=talk, turn=max(1, round(place * last))
     )
@@ -155,7 +155,7 @@ def test_a_conversation_says_each_number_once(
     explorer = talk_page(talk)
     explorer.set(window=window, policies=rules)
     explorer.set(main=rules[-1])
-    requests = explorer.stage.results.requests
+    requests = explorer.stage.request_count
     explorer.set(request=max(1, round(place * requests)))
     state, view = explorer.view.state, explorer.view
     figures, text = figures_of(state), state["status"]["text"]
@@ -219,7 +219,7 @@ def test_pruning_names_its_limit_and_a_remedy_that_is_enough(
     assert page.view.state["status"]["more"][0] == cause
     (remedy,) = page.view.state["status"]["remedies"]
     page._receive(page.view, dict(remedy["tells"]), [])
-    assert page.stage.results.shown.first_loss is None
+    assert page.stage.shown.first_loss is None
     assert "remedies" not in page.view.state["status"]
 
 

@@ -249,7 +249,7 @@ def check_warnings(state: dict[str, Any], plan: Plan, model: str) -> None:
 
 def check_strip(held: bk.DesignCard, state: dict[str, Any], plan: Plan) -> None:
     strip, budget = state["strip"], plan.budget
-    assert held.counters.cheap.name == "chars/4"
+    assert held.stage.cheap.name == "chars/4"
     planned_tokens = budget.shared_pool if budget.remainder is None else plan.remainder
     safety = max(0, budget.sizes.get("safety", 0))
     assert strip["line_text"] == f"planned {max(0, planned_tokens):,}"

@@ -66,7 +66,7 @@ def test_a_change_of_the_budget_is_the_same_in_every_explorer() -> None:
     for command, values in CHANGES:
         for explorer in explorers:
             explorer._receive(explorer.view, {"kind": command, **values}, [])
-        plans = [explorer.stage.results.budget_results.plan.budget for explorer in explorers]
+        plans = [explorer.stage.plan.budget for explorer in explorers]
         assert all(budget == plans[0] for budget in plans), command
         refusals = {
             explorer.status
@@ -140,9 +140,9 @@ Facts = dict[str, Any]
 
 def facts_of(explorer: Any) -> Facts:
     """Give what every place must say alike: model, counter, conversation, and the budget with its remainder."""
-    results = explorer.stage.results.budget_results
+    results = explorer.stage
     budget = results.plan.budget
-    settings = explorer.settings.budget_settings
+    settings = explorer.settings
     return {
         "model": results.model.name,
         "counter": results.counter.name,
@@ -216,3 +216,31 @@ def test_the_shell_counts_plans_and_replays_what_the_explorers_show(
     assert run(["replay", str(file), "--json", "--by", "turn", "--policy", policy, *options]) == 0
     sent = [row["sent"] for row in json.loads(capsys.readouterr().out)["requests"]]
     assert sent == replayed.replay.frame()["sent"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "problem", "told"),
+    [
+        (lambda: bk.BudgetExplorer("chatt"), LookupError, "Unknown preset 'chatt'"),
+        (lambda: bk.BudgetExplorer("chat", "nowhere.jsonl"), FileNotFoundError, "nowhere.jsonl"),
+        (
+            lambda: bk.ConversationExplorer("support-chat", policies=["newest first"]),
+            LookupError,
+            "Unknown policy 'newest first'",
+        ),
+        (
+            lambda: bk.ConversationExplorer("support-chat", policies=[]),
+            ValueError,
+            "No policy is chosen. Choose at least one.",
+        ),
+        (lambda: bk.ConversationExplorer("nowhere.jsonl"), FileNotFoundError, "nowhere.jsonl"),
+        (lambda: bk.AccuracyExplorer(corpus=Path("none")), OSError, "File not found"),
+        (lambda: bk.AccuracyExplorer("abacus", ["Hello"]), ValueError, "Unknown counter 'abacus'"),
+        (lambda: bk.AccuracyExplorer(corpus=bk.corpora.Corpus(())), ValueError, "No text"),
+    ],
+)
+def test_a_constructor_that_cannot_says_why(
+    make: Make, problem: type[Exception], told: str
+) -> None:
+    with pytest.raises(problem, match=told):
+        make()

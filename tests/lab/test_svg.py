@@ -212,7 +212,7 @@ def test_every_question_can_be_drawn_without_plotly() -> None:
         bk.AccuracyExplorer(),
     ]
     for explorer in explorers:
-        for name, chart in explorer.kind.charts(explorer.stage, []).items():  # type: ignore[attr-defined]
+        for name, chart in explorer.kind.charts(explorer.stage, []).items():
             picture = drawn(chart["spec"], chart["title"])
             height = float(picture.get("height", "0"))
             for x, y in places(picture, "text", "x", "y"):

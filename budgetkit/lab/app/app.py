@@ -22,21 +22,20 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import Shown, Tabs
 from budgetkit.trace import Trace
 
-Explored = Explorer[Any, Any]
 STAND_IN = "coding-agent"  # the conversation to replay if sizes are entered
 
 
 @dataclass(frozen=True)
 class Tab:
-    """One explorer of the app, with the functions that share its settings."""
+    """One explorer of the app."""
 
     title: str
     #: Make the explorer for the shared settings.
     make: Callable[[BudgetSettings, Library], Any]
-    #: Return the shared settings from the explorer's settings and the previous shared ones.
-    shared: Callable[[Any, BudgetSettings], BudgetSettings] = lambda settings, _: settings
     #: Return the explorer's settings after a change in another tab.
-    settings: Callable[[Any, BudgetSettings], Any] = lambda _, shared: shared
+    settings: Callable[[Any, BudgetSettings], Any] = lambda explorer, shared: (
+        explorer.settings.with_budget(shared)
+    )
 
 
 class App(Shown):
@@ -97,7 +96,7 @@ class App(Shown):
         self.card = DesignCard(budget, trace, model=model, counter=counter, window=window)
         self._limit(self.card)
         self._library = self.card.library
-        self.tabs: tuple[Explored | None, ...] = (self.card, *[None] * (len(TABS) - 1))
+        self.tabs: tuple[Explorer | None, ...] = (self.card, *[None] * (len(TABS) - 1))
         self._shown = 0
         self._shared = self.card.settings
         self.view = Tabs(titles=[tab.title for tab in TABS])
@@ -124,10 +123,14 @@ class App(Shown):
         """Open a tab with the budget and conversation of the previous tab."""
         before = self.tabs[self._shown]
         assert before is not None, "the shown tab exists"
-        self._shared = shared = TABS[self._shown].shared(before.settings, self._shared)
+        shared = BudgetSettings().with_budget(before.settings)
+        is_stand_in = isinstance(before, ConversationExplorer) and shared.trace == STAND_IN
+        if is_stand_in and self._shared.trace is None:
+            shared = replace(shared, trace=None)
+        self._shared = shared
         self._shown = number
         is_new = self.tabs[number] is None
-        explorer: Explored = self.tabs[number] or TABS[number].make(shared, self._library)
+        explorer: Explorer = self.tabs[number] or TABS[number].make(shared, self._library)
         if is_new:
             explorer.library.join(self._library)
             explorer.still = self.card.still  # one picture for all tabs, of the last changed tab
@@ -136,7 +139,7 @@ class App(Shown):
             self.view.hold(number, explorer.view)
         explorer.take(TABS[number].settings(explorer, shared), afresh=is_new)
 
-    def _limit(self, explorer: Explored) -> None:
+    def _limit(self, explorer: Explorer) -> None:
         """Limit the paths that an explorer may open.
 
         The box for paths is hidden if nothing may be opened.
@@ -179,36 +182,23 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
     return kind_documents(library.conversations(shared.trace)[shared.conversation])
 
 
-def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Return settings with the shared budget and a new conversation's texts."""
+def _with_texts(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
+    """Apply the shared budget and the texts of a new conversation."""
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
-    present = settings.budget_settings
-    is_same = (present.trace, present.conversation) == (shared.trace, shared.conversation)
+    is_same = (settings.trace, settings.conversation) == (shared.trace, shared.conversation)
     if is_same or not len(corpus):
         return settings.with_budget(shared)
     name = explorer.library.texts.add(OWN_TEXTS, corpus)
     return settings.with_budget(shared).showing(name)
 
 
-def _with_base(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Return settings that replay the shared conversation under the shared budget.
-
-    If no conversation is shared, the explorer's own conversation is replayed.
-    """
+def _with_conversation(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
+    """Replay the shared conversation, or the current one if none is shared."""
     settings = explorer.settings
-    present = settings.budget_settings
     if shared.trace is None:
-        shared = replace(shared, trace=present.trace, conversation=present.conversation)
+        shared = replace(shared, trace=settings.trace, conversation=settings.conversation)
     return settings.with_budget(shared)
-
-
-def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
-    """Return the shared settings, without the stand-in conversation."""
-    base: BudgetSettings = settings.budget_settings
-    if shared.trace is None and base.trace == STAND_IN:
-        return replace(base, trace=None)
-    return base
 
 
 TABS = (
@@ -219,8 +209,7 @@ TABS = (
         lambda shared, library: AccuracyExplorer(
             corpus=_texts(shared, library) or SHIPPED, model=shared.model, window=shared.window
         ),
-        lambda settings, _: settings.budget_settings,
-        _with_budget,
+        _with_texts,
     ),
-    Tab("Pruning and cost", _conversation_explorer, _base, _with_base),
+    Tab("Pruning and cost", _conversation_explorer, _with_conversation),
 )

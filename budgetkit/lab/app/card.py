@@ -22,7 +22,8 @@ from budgetkit.budget.errors import check_html
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.sides import MAKERS, Side, pin_column
-from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
+from budgetkit.lab.app.strip import room_of, strip
+from budgetkit.lab.explorers.base import Kind, nothing
 from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
@@ -31,7 +32,6 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_wind
 from budgetkit.lab.explorers.budget.why import remedies
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import Library, advice
-from budgetkit.lab.explorers.stage import Kind, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
 from budgetkit.lab.figures.scales import svg_label, svg_text, tag
 from budgetkit.message import Data
@@ -84,22 +84,21 @@ def point(settings: BudgetSettings, library: Library) -> Data:
     """Return the results, or the error, for one model, window and reserve."""
     side = Side(settings, library)
     try:
-        stage = side.stage
+        state = status(side)
     except (ValueError, LookupError) as problem:
         return {"refused": str(problem)}
     kpis = [
         {name: kpi[name] for name in ("key", "label", "value", "change", "level", "color")}
-        for kpi in key_figures(stage.results)
+        for kpi in key_figures(side)
     ]
-    state = status(stage)
     cost = {"key": "cost", "label": "prompt cost, uncached", "value": side.cost}
     return {
-        **headline(stage),
+        **headline(side),
         "level": state["level"],
         "status": [state["text"], *state["more"]],
         "kpis": [*kpis, {**cost, "change": "", "level": "", "color": None}],
         "bar": side.bar,
-        "strip": strip(stage),
+        "strip": strip(side),
     }
 
 
@@ -185,15 +184,14 @@ CardView = view_of("CardView", ())  # no charts, so that nothing large is loaded
 def card_scene(stage: BudgetStage) -> Data:
     """Return the state of the card: headline, bar and table of errors."""
     settings = stage.settings
-    results = stage.results
     shown = scene(stage)
     return {
         **shown,
         # the advice on a better count is given once, above the table
-        "source": shown["source"].removesuffix(advice(counters_of(stage).best)),
+        "source": shown["source"].removesuffix(advice(stage.best)),
         "headline": headline(stage),
         "strip": strip(stage),
-        "kpis": key_figures(results),
+        "kpis": key_figures(stage),
         "figures": [],
         "actions": {"pinned": settings.unpinned in settings.pins, "share": True},
     }
@@ -264,15 +262,14 @@ class DesignCard(BudgetExplorer):
         - pool: tokens left in the shared pool after the pool has covered any excess
         - verdict: level of the verdict, such as "over"
         """
-        room = room_of(self.stage.results.plan)
-        best = self.counters.best
+        room = room_of(self.stage.plan)
         rows = []
         for row in misjudgements(self.stage):
             really = row.really(room.budget)
             rows.append(
                 {
                     **asdict(row),
-                    "is_exact": best.exact,
+                    "is_exact": self.stage.best.exact,
                     "error": row.error,
                     "budget": room.budget,
                     "really": really,
@@ -283,11 +280,6 @@ class DesignCard(BudgetExplorer):
                 }
             )
         return pd.DataFrame(rows)
-
-    @property
-    def counters(self) -> CounterPair:
-        """The cheap counter, and the best known counter of the model."""
-        return counters_of(self.stage)
 
     def share(self, path: str | PathLike[str], *, texts: bool = False) -> None:
         """Save a receipt as an HTML file and a picture.
@@ -317,7 +309,7 @@ class DesignCard(BudgetExplorer):
         with self._lock:
             answers = sendable(receipt(self.settings, self.library))
             requests = self.kind.requests(self.stage) if texts else {}
-            budget = self.stage.results.plan.budget
+            budget = self.stage.plan.budget
             title = f"{budget.name or 'Custom budget'}: a window of {budget.window:,} tokens"
             setup = self.texts.get("yaml", "")
             page = receipt_page(title, answers, requests, setup)

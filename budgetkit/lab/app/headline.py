@@ -14,7 +14,7 @@ from budgetkit.lab.accuracy.corpora import Corpus, Document, shipped
 from budgetkit.lab.accuracy.errors import compare
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE, by_kind
 from budgetkit.lab.explorers.budget.charts import kpis
-from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest, too_many
 from budgetkit.message import Data
 from budgetkit.presets import PRESETS
@@ -109,8 +109,7 @@ def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
     """Return a cheap count's errors for the shipped texts and the conversation."""
     settings = stage.settings
     library = stage.library
-    cheap = library.counter(settings.cheap)
-    best = library.counter(stage.results.model)
+    cheap, best = stage.cheap, stage.best
     names = (cheap.name, best.name)
     classes = {name for names in CLASSES.values() for name in names}
     rows = library.once(
@@ -174,10 +173,10 @@ FIRST = ("remainder", "pool", "usable", "first")
 
 def headline(stage: BudgetStage) -> Data:
     """Return the card's title, the line above it and the text below."""
-    budget = stage.results.plan.budget
+    budget = stage.plan.budget
     preset = PRESETS.get(budget.name or "")
     name = preset.title.partition(":")[0] if preset else budget.name or "Custom budget"
-    verdict, *more = sentences(stage.results)
+    verdict, *more = sentences(stage)
     return {
         "over": f"{name}, {stage.settings.model}, {budget.window:,} tokens",
         "title": verdict,
@@ -185,9 +184,9 @@ def headline(stage: BudgetStage) -> Data:
     }
 
 
-def sentences(results: BudgetResults) -> list[str]:
+def sentences(stage: BudgetStage) -> list[str]:
     """Return sentences on the fit, the first cut and free tokens."""
-    plan = results.plan
+    plan = stage.plan
     budget = plan.budget
 
     # If the request exceeds the window, nothing else matters.
@@ -204,29 +203,29 @@ def sentences(results: BudgetResults) -> list[str]:
     free = f"{left_of_pool(plan):,} tokens are free."
     if excess := too_many(plan):
         free = f"The sections exceed the window by {excess:,} tokens."
-    fits = f"{fitting(results)} fit."
-    if results.first_cut is None:
+    fits = f"{fitting(stage)} fit."
+    if stage.first_cut is None:
         return [fits, free]
-    turn, section = results.first_cut
+    turn, section = stage.first_cut
     rule = CUT[budget.allocations[budget.sections.index(section)].keep]
     whose = "" if section == budget.remainder else f" of {section}"
     return [fits, f"From turn {turn:,} {rule}{whose} are cut.", free]
 
 
-def fitting(results: BudgetResults) -> str:
+def fitting(stage: BudgetStage) -> str:
     """Return the number of turns or sections without cuts, in words."""
-    if results.turns is None:
-        whole = [grant.cut == 0 for grant in results.plan.grants]
+    if stage.turns is None:
+        whole = [grant.cut == 0 for grant in stage.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"
-    columns = results.turns.columns(results.plan.budget)
+    columns = stage.turns.columns(stage.plan.budget)
     is_whole = np.sum([column["cut"] for column in columns.values()], axis=0) == 0
     return f"{np.count_nonzero(is_whole):,} of {len(is_whole):,} turns"
 
 
-def key_figures(results: BudgetResults) -> list[Data]:
+def key_figures(stage: BudgetStage) -> list[Data]:
     """Return the key figures, the history budget and the shared pool first."""
-    by_key = {kpi.key: kpi for kpi in kpis(results)}
-    lines = {"remainder": results.plan.budget.remainder or "", "pool": POOL}
+    by_key = {kpi.key: kpi for kpi in kpis(stage)}
+    lines = {"remainder": stage.plan.budget.remainder or "", "pool": POOL}
     for key in lines.keys() & by_key:
         by_key[key] = replace(by_key[key], color=colour(lines[key]))
     return [by_key[key].drawn for key in FIRST if key in by_key]

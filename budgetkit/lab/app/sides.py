@@ -8,8 +8,7 @@ makers with the current budget. With pins, the columns are the pinned budgets an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Final
 
@@ -21,11 +20,10 @@ from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.app.headline import OWN, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.charts import claim_name
-from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import Content, button, text_part
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import takes_the_rest, window_claims
 from budgetkit.lab.replay.cost import prices
@@ -37,32 +35,18 @@ MAKERS: Final = (DEFAULT_MODEL, "claude-sonnet-5", "gemini-3.8-flash", "Llama-3.
 MOST_PINS: Final = 5
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(BudgetStage):
     """A column of the comparison: settings and their results."""
-
-    settings: BudgetSettings
-    library: Library
-
-    @cached_property
-    def stage(self) -> BudgetStage:
-        """The settings with their results."""
-        return Stage(self.settings, results(self.settings, self.library), self.library)
-
-    @property
-    def results(self) -> BudgetResults:
-        """The results of the settings."""
-        return self.stage.results
 
     @property
     def title(self) -> str:
         """The model and the budget's name."""
-        return f"{self.results.model.name}, {self.results.plan.budget.name or 'own budget'}"
+        return f"{self.model.name}, {self.plan.budget.name or 'own budget'}"
 
     @property
     def bar(self) -> list[Data]:
         """The segments of the window, as percentages."""
-        plan = self.results.plan
+        plan = self.plan
         rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
         lines = [claim for claim in window_claims(plan) if claim.tokens > 0]
         whole = max(1, sum(claim.tokens for claim in lines))
@@ -83,7 +67,7 @@ class Side:
     @property
     def lines(self) -> dict[str, str]:
         """The size of each reserve and the cap of each section."""
-        budget = self.results.plan.budget
+        budget = self.plan.budget
         caps = {name: "no cap" if cap is None else f"{cap:,}" for name, cap in budget.caps.items()}
         return {name: f"{size:,}" for name, size in budget.sizes.items() if name not in caps} | caps
 
@@ -91,13 +75,13 @@ class Side:
     def cost(self) -> str:
         """The cost of the prompt without a cache."""
         nothing = np.array([0])
-        prompt = nothing + self.results.plan.used
-        dollars = float(prices(self.results.model).cost(prompt, nothing, nothing, nothing)[0])
+        prompt = nothing + self.plan.used
+        dollars = float(prices(self.model).cost(prompt, nothing, nothing, nothing)[0])
         return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
 
     def figures(self) -> dict[str, str]:
         """Return the cells of the column, by row name."""
-        plan = self.results.plan
+        plan = self.plan
         budget = plan.budget
         remainder = "none"
         if budget.remainder is not None:
@@ -106,11 +90,10 @@ class Side:
             "window": f"{budget.window:,}",
             "shared pool": signed(budget.shared_pool),
             "history budget": remainder,
-            "without cuts": fitting(self.results),
+            "without cuts": fitting(self),
         }
-        best = self.library.counter(self.results.model)
-        about = "about " if basis_of(best) == "estimate" else ""
-        for row in misjudgements(self.stage):
+        about = "about " if basis_of(self.best) == "estimate" else ""
+        for row in misjudgements(self):
             name = f"cheap-count error: {LABELS[row.kind]}"
             if name not in named or row.where == OWN:
                 named[name] = f"{about}{signed_percent(row.error, 0)}"
@@ -173,8 +156,8 @@ class SidesFold(Content):
     def parts(self, stage: BudgetStage) -> list[Data]:
         """Return the parts of the panel: a sentence and the columns."""
         columns = sides(stage.settings, stage.library)
-        window = stage.results.plan.budget.window
-        shorter = [side.results.model.name for side in columns if side.settings.missing_window]
+        window = stage.plan.budget.window
+        shorter = [side.model.name for side in columns if side.settings.missing_window]
         sentence = f"The same budget of {window:,} tokens for models from several makers. Pin budgets to compare them."
         if stage.settings.pins:
             sentence = "The rows show the differences between A and the other budgets."

@@ -15,17 +15,16 @@ from typing import NamedTuple
 
 from budgetkit.budget.html import POOL, colour
 from budgetkit.budget.quoting import many
-from budgetkit.counters import Counter, basis_of
+from budgetkit.counters import basis_of
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement, misjudgements
-from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.panel import word_meaning
 from budgetkit.lab.explorers.report import THIN_LINES
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.message import Data
-from budgetkit.models import Model
 from budgetkit.plan import Plan
 
 LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
@@ -130,42 +129,10 @@ def room_of(plan: Plan) -> Room:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CounterPair:
-    """The two counters that are compared for a model."""
-
-    cheap: Counter
-    best: Counter
-    model: Model
-
-    @property
-    def is_one_count(self) -> bool:
-        """True if both counters give the same count."""
-        return same_count(self.cheap, self.best)
-
-    @property
-    def title(self) -> str:
-        """The question answered by the strip."""
-        return f"How far off is {short_name(self.cheap)}?"
-
-    @property
-    def basis(self) -> str:
-        """The reference counter, and how certain it is."""
-        return basis(self.best, self.model)
-
-
-def counters_of(stage: BudgetStage) -> CounterPair:
-    """Return the cheap counter, and the best counter known for the model."""
-    model = stage.results.model
-    cheap = stage.library.counter(stage.settings.cheap)
-    return CounterPair(cheap=cheap, best=stage.library.counter(model), model=model)
-
-
 def strip(stage: BudgetStage) -> Data:
     """Return the table of a cheap count's errors for the page."""
     rows = misjudgements(stage)
-    room = room_of(stage.results.plan)
-    counters = counters_of(stage)
+    room = room_of(stage.plan)
     budget = max(0, room.budget)
 
     # The width as a multiple of the budget.
@@ -191,8 +158,8 @@ def strip(stage: BudgetStage) -> Data:
     if room.overrun:
         told = "the window overflows"
     return {
-        "title": counters.title,
-        "note": _note(room, counters) + advice(counters.best),
+        "title": f"How far off is {short_name(stage.cheap)}?",
+        "note": _note(room, stage) + advice(stage.best),
         "color": colour(room.name),
         "line": 100 / reach,
         "line_text": f"planned {budget:,}",
@@ -201,26 +168,27 @@ def strip(stage: BudgetStage) -> Data:
         "columns": COLUMNS,
         "meanings": [word_meaning(column) for column in COLUMNS],
         "rows": [
-            _row(kind, where, by_place.get((kind, where)), room, counters, reach)
+            _row(kind, where, by_place.get((kind, where)), room, stage, reach)
             for kind in (CODE, CJK, PROSE)
             for where in places
         ],
     }
 
 
-def _note(room: Room, counters: CounterPair) -> str:
-    compared = f"Compared with {counters.basis}."
+def _note(room: Room, stage: BudgetStage) -> str:
+    reference = basis(stage.best, stage.model)
+    compared = f"Compared with {reference}."
     if room.overrun:
         return f"The request exceeds the window by {room.overrun:,} tokens, so nothing is left to fill. {compared}"
     if room.budget <= 0:
         return f"Nothing is left for {room.name}, so there is nothing to fill. {compared}"
     size = f"the {room.budget:,} tokens of {room.name}"
-    if counters.is_one_count and counters.best.exact:
-        return f"Counted with {counters.basis}: {size} are actual tokens."
-    if counters.is_one_count:
-        note = f"Counted with {counters.basis}; no better count is known to compare it with."
+    if stage.is_one_count and stage.best.exact:
+        return f"Counted with {reference}: {size} are actual tokens."
+    if stage.is_one_count:
+        note = f"Counted with {reference}; no better count is known to compare it with."
     else:
-        note = f"Actual tokens if {short_name(counters.cheap)} counts {size}, by {counters.basis}."
+        note = f"Actual tokens if {short_name(stage.cheap)} counts {size}, by {reference}."
     return f"{note}{THIN_LINES}"
 
 
@@ -229,7 +197,7 @@ def _row(
     where: str,
     misjudged: Misjudgement | None,
     room: Room,
-    counters: CounterPair,
+    stage: BudgetStage,
     reach: float,
 ) -> Data:
     row: Data = {
@@ -266,9 +234,9 @@ def _row(
     really, least, most = (
         f(room.budget) for f in (misjudged.really, misjudged.least, misjudged.most)
     )
-    if counters.is_one_count and not counters.best.exact:
+    if stage.is_one_count and not stage.best.exact:
         row |= {"level": "same", "verdict": "the same count"}
-    elif basis_of(counters.best) == "estimate" and verdict.level != "exact":
+    elif basis_of(stage.best) == "estimate" and verdict.level != "exact":
         row["verdict"] = f"estimate: {verdict.text}"
     if room.pool:
         row["pool"] = f"{room.pool_left(really):,}"

@@ -9,28 +9,77 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar
 
-from budgetkit.budget import brief
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.errors import check_html, unknown_name
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.files import write_whole
-from budgetkit.lab.explorers.folds import Folds, refusal
+from budgetkit.files import read_toml, write_whole
+from budgetkit.lab.explorers.budget.results import BudgetStage
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.commands import Command
+from budgetkit.lab.explorers.folds import Fold, Folds, refusal
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments, parameters
 from budgetkit.lab.explorers.report import Still, page, report_html, saved_settings
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import F, Kind, S, Stage
 from budgetkit.lab.explorers.undo import Gesture, UndoStack
-from budgetkit.lab.explorers.uploads import Uploads
-from budgetkit.lab.explorers.view import Shown, View, sendable
+from budgetkit.lab.explorers.view import Shown, Uploads, View, sendable
 from budgetkit.message import Data
 
 
-class Explorer(Shown, Generic[S, F]):
+def nothing(_stage: BudgetStage) -> Data:
+    """Return empty data for a part that an explorer lacks."""
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of explorer: its commands, panels, results and page."""
+
+    #: The name of its words in ``data/glossary.toml``.
+    name: str
+    #: Functions that take a stage and named values, and return the next settings.
+    commands: Mapping[str, Command]
+    #: The results of its settings.
+    stage: type[BudgetStage]
+    view: type[View]
+    #: Return key figures, bar, source, and the names of the figures.
+    scene: Callable[[Any], Data]
+    #: Return the controls.
+    controls: Callable[[Any], Panel]
+    #: Return the sentences under the key figures.
+    status: Callable[[Any], Data]
+    #: Return the title of a report.
+    heading: Callable[[Any], str]
+    #: Return the figures, with the tables of those that are open.
+    charts: Callable[[Any, list[str]], dict[str, Data]] = lambda *_: {}
+    #: Return the form for opening a file, and facts about the shown one.
+    entry: Callable[[Any], Data] = nothing
+    #: Return the set-up as text to copy, by format.
+    texts: Callable[[Any], dict[str, str]] = nothing
+    #: Return the text to read next to the figures, in blocks.
+    reader: Callable[[Any], Data] = nothing
+    #: Return the requests for a report's slider.
+    requests: Callable[[Any], Data] = nothing
+
+    @property
+    def words(self) -> Data:
+        """The words of this kind: its panels, files and tabs."""
+        words: Data = read_toml("glossary.toml")[self.name]
+        return words
+
+    @property
+    def folds(self) -> dict[str, Fold]:
+        """The panels that can be opened beside the figures."""
+        return {name: Fold(*row) for name, row in self.words["panels"].items()}
+
+
+class Explorer(Shown):
     """The base class of explorers, which have settings and a view.
 
     Attributes
@@ -39,15 +88,16 @@ class Explorer(Shown, Generic[S, F]):
         The widget of the page.
     panel : Panel
         The controls; the keys of `panel.inputs` are the keys that `set` takes.
-    stage : Stage
+    stage : BudgetStage
         The settings, their results and the library.
     """
 
     view: View
     #: Commands, results and page of this kind of explorer.
     kind: ClassVar[Kind]
+    stage: Any
 
-    def __init__(self, settings: S, library: Library, view: View) -> None:
+    def __init__(self, settings: BudgetSettings, library: Library, view: View) -> None:
         self._lock = ForkSafeLock(threading.RLock)
         self._serial = 0
         self._gesture = Gesture()
@@ -59,7 +109,7 @@ class Explorer(Shown, Generic[S, F]):
         #: The settings after a reset.
         self._start = settings
         self._history = UndoStack(settings)
-        self.stage: Stage[S, F] = Stage(settings, self.kind.results(settings, library), library)
+        self.stage = self.kind.stage(settings, library)
         self._folds = Folds(self.kind.folds, self._update_folds)
         self._uploads = Uploads(view, self._run_command)
         view.opens = self.kind.words["files"]
@@ -176,16 +226,23 @@ class Explorer(Shown, Generic[S, F]):
         self._step("reset")
 
     @property
-    def settings(self) -> S:
+    def settings(self) -> Any:
         """The current settings, an immutable value that determines everything else."""
         return self.stage.settings
 
     @property
+    def budget(self) -> Budget:
+        """The current budget, with a signed deficit if it exceeds the window."""
+        budget: Budget = self.stage.budget
+        return budget
+
+    @property
     def library(self) -> Library:
         """The available conversations and texts, with their counts."""
-        return self.stage.library
+        library: Library = self.stage.library
+        return library
 
-    def take(self, settings: S, afresh: bool = False) -> None:
+    def take(self, settings: BudgetSettings, afresh: bool = False) -> None:
         """Show other settings, as an undo step or a new initial state."""
         with self._reporting_problems():
             if afresh:
@@ -251,15 +308,15 @@ class Explorer(Shown, Generic[S, F]):
                 history = getattr(history, kind)()
             self._apply(history, ack)
 
-    def _apply(self, history: UndoStack[S], ack: str = "", is_moving: bool = False) -> None:
+    def _apply(
+        self, history: UndoStack[BudgetSettings], ack: str = "", is_moving: bool = False
+    ) -> None:
         """Show the current step of an undo stack.
 
         If this fails, the previous step is restored.
         """
-        library = self.stage.library
-        stage = Stage(history.now, self.kind.results(history.now, library), library)
         before = self._history, self.stage
-        self._history, self.stage = history, stage
+        self._history, self.stage = history, replace(self.stage, settings=history.now)
         try:
             self._send_state(self._page_state(), ack)
             self._send_charts(is_moving)
@@ -321,9 +378,9 @@ class Explorer(Shown, Generic[S, F]):
 
     def _page_state(self, notice: Data | None = None) -> Data:
         """Return the page's state, with a notice or the current status."""
-        self._serial += 1
         scene = self.kind.scene(self.stage)
         self.panel = self.kind.controls(self.stage)
+        self._serial += 1
         if self.reach and not (self.reach.root and self.reach.root.is_dir()):
             self.panel.drop("path")  # no path can be entered
         actions = {

@@ -1,10 +1,11 @@
 """Commands that all explorers share.
 
-Sliders, handles, buttons and code use these commands. The settings of each explorer contain budget settings, name a
-shelf of the library, and have a method that shows another entry of that shelf, so one command serves all explorers:
+Sliders, handles, buttons and code use these commands. The settings of each explorer extend the settings of a budget,
+name a shelf of the library, and have a method that shows another entry of that shelf, so one command serves all
+explorers:
 
-    command                   budget explorer          conversation, accuracy explorer
-    preset, name="rag"        settings.preset          settings.budget_settings.preset
+    command                   settings
+    preset, name="rag"        settings.preset
     path, path="talk.json"    settings.showing("talk.json"), with the file's name on the shelf
 
 The commands of a single explorer are in the explorer's folder. A command gets only its annotated arguments
@@ -13,17 +14,17 @@ The commands of a single explorer are in the explorer's folder. A command gets o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import wraps
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
 from budgetkit.budget import brief
 from budgetkit.lab.explorers.budget.controls import BUDGET_CHANGES
 from budgetkit.lab.explorers.budget.notices import sentence
+from budgetkit.lab.explorers.budget.results import BudgetStage
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import PendingTable, Shelf
-from budgetkit.lab.explorers.stage import AnyStage, Command
 from budgetkit.message import Data
 from budgetkit.models import resolve
 from budgetkit.requests.reading.formats import format_table
@@ -31,6 +32,7 @@ from budgetkit.trace import Trace, shipped_traces
 from budgetkit.trace.opening import Intake
 from budgetkit.trace.tables import UnknownColumnsError
 
+Command = Callable[..., BudgetSettings]
 MOST_LISTED = 200  # conversations in a list; if there are more, a search box finds one
 WELCOME = {
     "text": "Your own conversation: drop a file here, paste its text, or",
@@ -45,13 +47,13 @@ def _entry(number: int, trace: Trace) -> Data:
     return {"value": number, "label": f"{number + 1:,}: {trace.title}"}
 
 
-def file_entry(stage: AnyStage) -> Data:
+def file_entry(stage: BudgetStage) -> Data:
     """Return the state of the opened file for the page.
 
     The state is a form to open a file, a form to choose a table's columns, or facts about the file.
     """
     library = stage.library
-    budget = stage.settings.budget_settings
+    budget = stage.settings
     trace = budget.trace
     conversation = budget.conversation
     if undecided := library.conversations.undecided:
@@ -117,23 +119,13 @@ def _columns(undecided: PendingTable) -> Data:
     }
 
 
-def of_budget(command: Command) -> Command:
-    """Adapt a command on a budget's settings to any explorer."""
-
-    @wraps(command)
-    def changed(stage: AnyStage, **values: Any) -> Any:
-        return stage.settings.with_budget(command(stage.budget, **values))
-
-    return changed
-
-
-def shelf_of(stage: AnyStage) -> Shelf[Any]:
+def shelf_of(stage: BudgetStage) -> Shelf[Any]:
     """Return the library shelf that an explorer reads from."""
     shelf: Shelf[Any] = getattr(stage.library, stage.settings.shelf)
     return shelf
 
 
-def choose(stage: AnyStage, name: str | None) -> Any:
+def choose(stage: BudgetStage, name: str | None) -> BudgetSettings:
     """Show an entry of the library from its start.
 
     If `name` is None, entered sizes are shown.
@@ -142,7 +134,7 @@ def choose(stage: AnyStage, name: str | None) -> Any:
     return stage.settings.showing(name)
 
 
-def open_path(stage: AnyStage, path: FilePath) -> Any:
+def open_path(stage: BudgetStage, path: FilePath) -> BudgetSettings:
     """Read a path and show its content, unless the path is empty.
 
     If the columns of a table are not recognised, the page asks the user to choose them.
@@ -156,7 +148,7 @@ def open_path(stage: AnyStage, path: FilePath) -> Any:
     return stage.settings.showing(name, path.strip())
 
 
-def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
+def take_file(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
     """Read an uploaded or pasted file, and show its content.
 
     If the columns of a table are not recognised, the page asks the user to choose them.
@@ -168,7 +160,9 @@ def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
     return stage.settings.showing(shelf_name)
 
 
-def choose_columns(stage: AnyStage, role: str, content: str, conversation: str = "") -> Any:
+def choose_columns(
+    stage: BudgetStage, role: str, content: str, conversation: str = ""
+) -> BudgetSettings:
     """Read the pending table by its role, content and conversation columns."""
     if role == content:
         raise ValueError(
@@ -180,16 +174,16 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
     return stage.settings.showing(shelf_of(stage).decide(columns))
 
 
-def choose_conversation(stage: AnyStage, number: int) -> Any:
+def choose_conversation(stage: BudgetStage, number: int) -> BudgetSettings:
     """Show the end of another conversation in the file, by index."""
-    if number == stage.settings.budget_settings.conversation:
+    if number == stage.settings.conversation:
         return stage.settings
-    return stage.settings.showing_conversation(number)
+    return stage.settings.showing(stage.settings.trace, stage.settings.path, number)
 
 
 #: Commands of every explorer; undo, redo and reset belong to `Explorer`.
 SHARED: Mapping[str, Command] = {
-    **{name: of_budget(change) for name, change in BUDGET_CHANGES.items()},
+    **BUDGET_CHANGES,
     "path": open_path,
     "file": take_file,
     "columns": choose_columns,

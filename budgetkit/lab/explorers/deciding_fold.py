@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -24,11 +24,11 @@ from budgetkit.lab.deciding.space import (
     setting_text,
     sizes_of,
 )
-from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
+from budgetkit.lab.explorers.budget.results import BudgetStage, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.controls import choose_main
-from budgetkit.lab.explorers.conversation.results import ConversationSettings
+from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.folds import (
     Content,
     button,
@@ -38,12 +38,11 @@ from budgetkit.lab.explorers.folds import (
     table_text,
     text_part,
 )
-from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.replay.cost import prices
 from budgetkit.message import Data, Raw
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
-from budgetkit.pruning import OldestFirst, Policy
+from budgetkit.pruning import OldestFirst
 
 FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations; half of them are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
@@ -51,27 +50,6 @@ PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small o
 SMALL_WINDOWS = (65_536, 32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)
 RISKS = {"0.01": "1 in 100", "0.05": "5 in 100", "0.1": "10 in 100"}
 SELDOM = 0.2  # seconds between two reports of the progress
-
-
-@dataclass(frozen=True)
-class TuningCase:
-    """The inputs of a tuning run, independent of later changes."""
-
-    base: BudgetSettings
-    requests: FileRequests
-    budget: Budget
-    deficit: str  # the rule of the initial budget
-    policies: Mapping[str, Policy]
-    options: Data  # of `tune`
-
-    def cut(self, budget: Budget) -> int:
-        """Return the tokens that a budget cuts in all requests."""
-        requests = self.requests
-        if budget.name != self.budget.name:
-            requests = replace(requests, roles=budget.roles)
-        signed = replace(budget, deficit="signed", undeclared="pool")
-        columns = RequestBatch(requests.demands()).columns(signed)
-        return int(sum(section["cut"].sum() for section in columns.values()))
 
 
 @dataclass
@@ -106,9 +84,9 @@ class DecideFold(Content):
         self._run = TuningRun()
         self._row: int | None = None
 
-    def parts(self, stage: AnyStage) -> list[Data]:
+    def parts(self, stage: BudgetStage) -> list[Data]:
         """Return the parts of the panel: choices, progress and result."""
-        base = stage.settings.budget_settings
+        base = stage.settings
         many = 0 if base.trace is None else len(stage.library.conversations(base.trace))
         if many < FEWEST:
             sentence = f"Tuning needs {FEWEST} conversations: it picks a setting on each half and tests it on the other"
@@ -118,9 +96,9 @@ class DecideFold(Content):
                 text_part(f"{sentence}. This file has {many:,}. {open_more}"),
                 button(f"Open {EXAMPLE}", {"example": True}, tip=tip),
             ]
-        case = case_of(stage)
-        if not self._run.runs and self._run.report is None and not case.cut(case.budget):
-            return self._nothing_cut(case, many)
+        idle = not self._run.runs and self._run.report is None
+        if idle and not tokens_cut(stage, initial_budget(stage)):
+            return self._nothing_cut(stage, many)
         shown = {name: aim.than_at_present() for name, aim in OBJECTIVES.items()}
         parts = [choice("Objective", "objective", shown, self._wanted(stage))]
         parts.append(choice("Answers cut short", "risk", RISKS, self._risk))
@@ -141,7 +119,7 @@ class DecideFold(Content):
             return parts
         return [*parts, *self._outcome(run.report)]
 
-    def hear(self, stage: AnyStage, event: Data) -> Any:
+    def hear(self, stage: BudgetStage, event: Data) -> Any:
         """Handle choices, start and stop, or apply a point of the front."""
         if event.get("objective") in OBJECTIVES:
             self._objective = str(event["objective"])
@@ -150,7 +128,7 @@ class DecideFold(Content):
         elif "tune" in event and not self._run.runs:
             run = self._run = TuningRun()
             self._row = None
-            work = run, case_of(stage), self._wanted(stage), float(self._risk)
+            work = run, stage, self._wanted(stage), float(self._risk)
             run.thread = threading.Thread(target=self._work, args=work, daemon=True)
             run.thread.start()
         elif "stop" in event:
@@ -158,10 +136,10 @@ class DecideFold(Content):
         elif "example" in event:
             return choose(stage, EXAMPLE)
         elif "window" in event:
-            base = stage.settings.budget_settings
+            base = stage.settings
             if event["preset"] != base.preset:
                 base = replace(base, preset=str(event["preset"]), own=None, lines={}, locks={})
-            return stage.settings.with_budget(replace(base, window=int(event["window"])))
+            return replace(base, window=int(event["window"]))
         elif "point" in event and self._run.report is not None:
             decided = self._run.report
             row = int(event["point"])
@@ -171,42 +149,44 @@ class DecideFold(Content):
             return with_setting(stage, sizes_of(decided.values, decided.setting(row)))
         return None
 
-    def _wanted(self, stage: AnyStage) -> str:
+    def _wanted(self, stage: BudgetStage) -> str:
         """Return the chosen objective, or else the default objective.
 
         The default objective is "evidence" if needed messages are lost, otherwise "cut".
         """
         if self._objective:
             return self._objective
-        if isinstance(stage.results, BudgetResults):
+        if not isinstance(stage, ConversationStage):
             return "cut"  # which messages are needed is worked out when the tuning runs
-        needed, present = stage.results.shown.evidence
+        needed, present = stage.shown.evidence
         return "evidence" if needed > present else "cut"
 
-    def _nothing_cut(self, case: TuningCase, many: int) -> list[Data]:
+    def _nothing_cut(self, stage: BudgetStage, many: int) -> list[Data]:
         """Explain that nothing is cut, and offer a smaller window."""
-        demand = case.requests.demands()
+        settings = stage.settings
+        whole_window = settings.budget.window
+        demand = stage.file.demands()
         largest = int(demand.sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: the largest request asks for {largest:,} of "
-            f"{case.budget.window:,} tokens. No setting can lose less. Tuning needs a window that is too small for "
+            f"{whole_window:,} tokens. No setting can lose less. Tuning needs a window that is too small for "
             "some of the conversations"
         )
         parts = [text_part(f"{sentence}.")]
         # The largest small window that cuts more than a tenth of the demand, else of a preset that does.
-        plain = replace(case.base, preset=PLAIN, own=None, lines={}, locks={})
-        for base, window in product((case.base, plain), SMALL_WINDOWS):
+        plain = replace(settings, preset=PLAIN, own=None, lines={}, locks={})
+        for base, window in product((settings, plain), SMALL_WINDOWS):
             budget = replace(base, window=window).budget
-            is_smaller = window < case.budget.window and budget.usable > 0
-            if is_smaller and 10 * case.cut(budget) > int(demand.to_numpy().sum()):
+            is_smaller = window < whole_window and budget.usable > 0
+            if is_smaller and 10 * tokens_cut(stage, budget) > int(demand.to_numpy().sum()):
                 preset = ""
-                if base.preset != case.base.preset:
+                if base.preset != settings.preset:
                     preset = f" and choose the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
                 return [*parts, button(f"Set the window to {window:,}{preset}", event)]
         return parts
 
-    def _work(self, run: TuningRun, case: TuningCase, objective: str, risk: float) -> None:
+    def _work(self, run: TuningRun, stage: BudgetStage, objective: str, risk: float) -> None:
         """Tune in a separate thread, and show the progress."""
 
         def tell(sentence: str, done: float) -> None:
@@ -219,7 +199,7 @@ class DecideFold(Content):
                 self._again()
 
         try:
-            run.report = decide(case, objective, risk, tell)
+            run.report = decide(stage, objective, risk, tell)
         except StoppedError:
             run.problem = "Stopped; nothing was chosen."
         # any error: without a report, the page would show the run as running for ever
@@ -264,11 +244,12 @@ class DecideFold(Content):
 
 
 def decide(
-    case: TuningCase, objective: str, risk: float, tell: Callable[[str, float], None]
+    stage: BudgetStage, objective: str, risk: float, tell: Callable[[str, float], None]
 ) -> TuningReport:
     """Find the settings that matter most, and tune them together."""
     # The second objective is "evidence"; if that is the first one, "cost" with known prices or else "cut".
-    costs = case.options["prices"].input is not None
+    options = options_of(stage)
+    costs = options["prices"].input is not None
     if objective == "cost" and not costs:
         raise ValueError("The price of this model is not known. Choose another objective.")
     second = "evidence"
@@ -276,12 +257,13 @@ def decide(
         second = "cost" if costs else "cut"
     objectives = (objective, second)
     tell("Counting answers", 0.0)
-    count = case.options["counter"]
-    traces = case.requests.traces
-    lines = candidates(case.budget, traces, count, risk, case.base.locks)
+    count = options["counter"]
+    traces = stage.file.traces
+    budget = initial_budget(stage)
+    lines = candidates(budget, traces, count, risk, stage.settings.locks)
     values: Values = lines
-    if len(case.policies) > 1:
-        values = {**lines, "policy": dict(case.policies)}
+    if isinstance(stage, ConversationStage) and len(stage.policies) > 1:
+        values = {**lines, "policy": stage.policies}
 
     def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
         return lambda done, of: tell(
@@ -290,8 +272,8 @@ def decide(
 
     progress_of = progress("One setting at a time", 0, 0.4)
     # Settings that exceed the window are left out, unless the current budget exceeds it, too.
-    strict = kept_deficit(case.budget, "raise")
-    moves = sensitivity(traces, strict, values, objective, progress=progress_of, **case.options)
+    strict = kept_deficit(budget, "raise")
+    moves = sensitivity(traces, strict, values, objective, progress=progress_of, **options)
     if not (moved := matter(moves)):
         raise ValueError(
             f"None of {quoted(values)} changes the {OBJECTIVES[objective].noun} of these conversations. Choose "
@@ -308,52 +290,54 @@ def decide(
         progress=progress_of,
         risk=risk,
         no_more=no_more,
-        **case.options,
+        **options,
     )
     answers = [int(answer) for lengths in recorded_lengths(traces, count) for answer in lengths]
     return TuningReport(
-        case.requests.name, case.budget, case.deficit, values, tuned, objectives, moves, answers
+        stage.file.name,
+        budget,
+        stage.settings.base.deficit,
+        values,
+        tuned,
+        objectives,
+        moves,
+        answers,
     )
 
 
-def case_of(stage: AnyStage) -> TuningCase:
-    """Return an explorer's current state as the inputs of a tuning run."""
-    results = stage.results
-    bare: BudgetResults = results.budget_results
-    base = stage.settings.budget_settings
-    budget = bare.plan.budget
-    requests = FileRequests.of(base, stage.library, bare.counter)
-    assert requests is not None, "the conversations of the file have been counted"
-    policies: Mapping[str, Policy] = {}
-    options: Data = {
+def initial_budget(stage: BudgetStage) -> Budget:
+    """Return the budget to tune, with its own deficit rule."""
+    budget = stage.settings.planned_budget if stage.requests is None else stage.plan.budget
+    return kept_deficit(budget, stage.settings.base.deficit)
+
+
+def options_of(stage: BudgetStage) -> Data:
+    """Return the options of `tune`, as the explorer replays the conversations."""
+    if isinstance(stage, ConversationStage):
+        return {"policy": stage.policies[stage.settings.main], **stage.options}
+    return {
         "policy": OldestFirst(),
-        "counter": bare.counter,
-        "framing": requests.framing,
-        "prices": prices(bare.model.name),
+        "counter": stage.counter,
+        "framing": stage.framing,
+        "prices": prices(stage.model.name),
     }
-    if isinstance(stage.settings, ConversationSettings):
-        budget = results.run.budget
-        requests = replace(requests, roles=results.run.roles)
-        policies = results.policies
-        options = {"policy": policies[results.main], **results.run.options}
-    deficit = base.base.deficit
-    return TuningCase(
-        base=base,
-        requests=requests,
-        budget=kept_deficit(budget, deficit),
-        deficit=deficit,
-        policies=policies,
-        options=options,
-    )
 
 
-def with_setting(stage: AnyStage, setting: Raw) -> Any:
+def tokens_cut(stage: BudgetStage, budget: Budget) -> int:
+    """Return the tokens that a budget cuts in all requests of the file."""
+    requests = stage.file
+    if budget.name != stage.settings.budget.name:
+        requests = replace(requests, roles=budget.roles)
+    signed = replace(budget, deficit="signed", undeclared="pool")
+    columns = RequestBatch(requests.demands()).columns(signed)
+    return int(sum(section["cut"].sum() for section in columns.values()))
+
+
+def with_setting(stage: BudgetStage, setting: Raw) -> BudgetSettings:
     """Return the explorer's settings with a tuned setting applied."""
-    if isinstance(stage.settings, ConversationSettings):
-        name = str(setting.get("policy", stage.settings.main))
-        base = with_setting(stage.budget, setting)
-        return replace(choose_main(stage, name), budget_settings=base)
     settings = stage.settings
+    if isinstance(stage, ConversationStage) and "policy" in setting:
+        settings = choose_main(stage, str(setting["policy"]))
     for line, tokens in _lines(setting).items():
         settings = settings.resize(line, tokens)
     return settings

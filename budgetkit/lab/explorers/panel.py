@@ -251,20 +251,23 @@ class Panel:
         for name, value in values.items():
             self.add(name, value)
 
-    def add(self, key: str, value: Any, sends: Input | None = None, **drawn: Any) -> None:
-        """Add a control with its value, or a box for a number."""
+    def add(
+        self,
+        key: str,
+        value: Any,
+        sends: Input | None = None,
+        slide: Any = None,
+        **drawn: Any,
+    ) -> None:
+        """Add a control with its value, a box for a number, or a slider with a box."""
         control = {"key": key, "value": value, **self._words.get(key, {}), **drawn}
         self.inputs[key] = sends or Input(key)
         if isinstance(value, Number):
             self.inputs[key] = replace(self.inputs[key], read=value.read)
             control = {"is": "text", "digits": True, "half": True, **control, "value": value.text}
+        if slide is not None:
+            control |= {"is": "line", "slide": slide}
         self._groups[-1]["controls"].append(control)
-
-    def line(
-        self, key: str, slide: Data, number: Number, sends: Input | None = None, **drawn: Any
-    ) -> None:
-        """Add a slider with a box for its number."""
-        self.add(key, number, sends, **{"is": "line", "slide": slide, **drawn})
 
     def drop(self, key: str) -> None:
         """Remove a control."""

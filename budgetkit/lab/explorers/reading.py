@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,6 @@ from budgetkit.counters import estimated_by
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import Content, figure_part, table_text, text_part
-from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.message import RESULT_ROLES, Data, Message
 from budgetkit.models import today
 from budgetkit.plan.advice import CODES, findings
@@ -23,18 +22,19 @@ MOST_BARS = 14  # of messages; the table has them all
 class BilledFold(Content):
     """Panel with the ledger of the shown request."""
 
-    subject = "everything that this turn asks for, before any cuts"
-
-    def parts(self, stage: AnyStage) -> list[Data]:
+    def parts(self, stage: Any) -> list[Data]:
         """Return the panel's parts: a request's tokens, by billed item."""
-        if stage.results.trace is None:
+        if stage.trace is None:
             return [
                 text_part("Typed sizes are not a request. Open a conversation to see its bill.")
             ]
-        model, messages, left = self.sent(stage)
-        body: Data = {"model": model, "messages": [dict(message.raw) for message in messages]}
-        if stage.results.trace.tools:
-            body["tools"] = [*stage.results.trace.tools]
+        messages, left = stage.sent
+        body: Data = {
+            "model": stage.model.name,
+            "messages": [dict(message.raw) for message in messages],
+        }
+        if stage.trace.tools:
+            body["tools"] = [*stage.trace.tools]
         counted = count_request(body)
         table = figures.ledger.table(counted)
         low, high = counted.interval
@@ -43,15 +43,9 @@ class BilledFold(Content):
             between = "exact"
         missing = [*counted.uncounted, *left]
         more = f" Not counted: {', '.join(missing)}." if missing else ""
-        note = f"{counted.tokens:,} tokens ({between}) for {self.subject}. Counted by the {counted.counted_by}.{more}"
+        note = f"{counted.tokens:,} tokens ({between}) for {stage.subject}. Counted by the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
         return [figure_part("ledger", figures.ledger.title, note, spec, table_text(table))]
-
-    def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the messages, and the other parts of a request."""
-        results = stage.results
-        passages = ["the passages"] if results.trace.contexts else []
-        return results.model.name, results.trace.request(results.turn), passages
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
@@ -74,9 +68,17 @@ PAGE = "docs/findings.md"
 class CheckFold(Content):
     """Panel of findings about the budget itself, before anything is planned."""
 
-    def parts(self, stage: AnyStage) -> list[Data]:
+    def parts(self, stage: Any) -> list[Data]:
         """List the findings about the budget, or say that there are none."""
-        problems = findings(stage.results.budget, today=today(), **self.case(stage))
+        case: Data = {
+            "model": stage.model,
+            "demand": stage.demand,
+            "estimated_by": estimated_by(stage.counter, stage.model),
+            **stage.facts,
+        }
+        if stage.trace is not None:
+            case["tools"] = schemas(stage.trace, stage.counter, stage.model)
+        problems = findings(stage.budget, today=today(), **case)
         if not problems:
             return [text_part(f"The {len(CODES):,} checks of {PAGE} find no problem.", "fits")]
         rows = [
@@ -89,18 +91,6 @@ class CheckFold(Content):
             for place, problem in enumerate(problems)
         ]
         return [{"is": "rows", "rows": rows}]
-
-    def case(self, stage: AnyStage) -> Data:
-        """Return the inputs of the checks, except for the budget."""
-        results = stage.results
-        case: Data = {
-            "model": results.model,
-            "demand": results.demand,
-            "estimated_by": estimated_by(results.counter, results.model),
-        }
-        if results.trace is not None:
-            case["tools"] = schemas(results.trace, results.counter, results.model)
-        return case
 
 
 def schemas(trace: Any, count: Any, model: Any) -> int:

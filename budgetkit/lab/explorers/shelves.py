@@ -12,9 +12,10 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from budgetkit.budget import brief, one_line
 from budgetkit.budget.errors import unknown_name
@@ -301,6 +302,24 @@ def title_of(name: str, trace: Trace) -> str:
 MOST = 4_000  # frames and columns that are kept; slow counts are kept longest
 MOST_LARGE = 64  # replays, figures and filled windows that are kept: each may take megabytes
 LONG = 200  # messages of a conversation whose counting is reported
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def kept(method: Method) -> Method:
+    """Keep the values of a method in the library of its object.
+
+    A value depends on the `key` of the object and on the arguments; counters are distinguished by their names.
+    """
+
+    @wraps(method)
+    def once(self: Any, *arguments: Any) -> Any:
+        names = [getattr(argument, "name", argument) for argument in arguments]
+        key = (method.__qualname__, *self.key, *names)
+        return self.library.once(key, lambda: method(self, *arguments))
+
+    return cast(Method, once)
 
 
 class Library:

@@ -10,7 +10,7 @@ import gzip
 import json
 import math
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import anywidget
 import traitlets as t
 
+from budgetkit.budget import one_line
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
 from budgetkit.message import Data
@@ -25,6 +26,8 @@ from budgetkit.message import Data
 _FOLDER = Path(__file__).parent / "view"
 #: The name of the view's script in the page's console and stack traces; it has no address of its own.
 SCRIPT = "budgetkit/view.js"
+LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
+MOST = 4  # uploads at once; a closed page never finishes its own
 
 
 def page_code(*parts: str) -> str:
@@ -137,6 +140,38 @@ class View(anywidget.AnyWidget):
             new = charts.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
+
+
+class Uploads:
+    """The files that the page is uploading."""
+
+    def __init__(self, view: View, do: Callable[..., None]) -> None:
+        self._view = view
+        self._do = do
+        self._parts: dict[str, bytearray] = {}
+
+    def piece(self, content: Data, data: bytes) -> None:
+        """Store a piece of an upload, and open the file once complete."""
+        try:
+            serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
+            size, offset = (int(content[field]) for field in ("size", "offset"))
+        except (LookupError, TypeError, ValueError):
+            raise ValueError(
+                "A part of the uploaded file lacks its serial number, name, purpose, size or offset. Open the file "
+                "again."
+            ) from None
+        self._view.send({"kind": "file", "serial": serial})
+        if offset and serial not in self._parts:
+            return  # a late piece of a file that was rejected or replaced
+        part = self._parts.setdefault(serial, bytearray())
+        part += data
+        if len(part) > LARGEST:
+            del self._parts[serial]
+            raise ValueError(f"{one_line(name)} is larger than 20 MB. Type its path instead.")
+        if len(part) >= size:
+            self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
+        while len(self._parts) > MOST:
+            del self._parts[next(iter(self._parts))]
 
 
 class Shown:

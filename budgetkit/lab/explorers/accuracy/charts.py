@@ -13,7 +13,7 @@ from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.notices import as_percent, counter_label, source, sure, truth
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
+from budgetkit.lab.explorers.accuracy.results import AccuracyStage
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.figures.question import Question
 from budgetkit.message import Data
@@ -27,7 +27,7 @@ def scene(stage: AccuracyStage) -> Data:
     """Return the state of the page: source, key figures and chart names."""
     return {
         "source": source(stage),
-        "kpis": [*_errors(stage.results), *_costs(stage.results)],
+        "kpis": kpis(stage),
         "actions": {"reset_tip": "Return to the initial settings; the texts stay"},
         "figures": [*FIGURES],
     }
@@ -58,79 +58,73 @@ def figure_name(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _errors(results: AccuracyResults) -> list[Data]:
-    error = results.errors["error"]
+def kpis(stage: AccuracyStage) -> list[Data]:
+    """Return the key figures: the error of the count, and what it costs the budget."""
+    error = stage.errors["error"]
     size = error.abs()
-    name = counter_label(results.counter)
-    worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
+    mean_tip = f"Mean absolute error of {counter_label(stage.estimate)}, over {many(len(size), 'document')}"
     side = "undercounts" if error.mean() < 0 else "overcounts"
     if not error.mean():
         side = ""
-    shown = short_counter_label(results.counter)
-    tip = f"The error of 95 of 100 documents is at most this large, measured on {len(size):,} documents"
-    last = _kpi("p95", "95th-percentile error", as_percent(float(size.quantile(0.95))), tip, worst)
+    bias_tip = "Mean error with its sign; below 0, the count is too low"
+    high = "95th-percentile error"
+    highest = float(size.quantile(0.95))
+    high_tip = f"The error of 95 of 100 documents is at most this large, measured on {len(size):,} documents"
     if len(size) < needed(0.05):  # their 95th percentile is their largest
-        tip = f"The largest error of {many(len(size), 'document')}; a 95th percentile needs 19"
-        last = _kpi("p95", "largest error", as_percent(float(size.max())), tip, worst)
-    return [
-        _kpi(
-            "mape",
-            "mean error",
-            as_percent(size.mean()),
-            f"Mean absolute error of {name}, over {many(len(size), 'document')}",
-            shown,
-        ),
-        _kpi(
-            "bias",
-            "mean bias",
-            signed_percent(error.mean()),
-            "Mean error with its sign; below 0, the count is too low",
-            side,
-        ),
-        last,
-    ]
+        high = "largest error"
+        highest = float(size.max())
+        high_tip = f"The largest error of {many(len(size), 'document')}; a 95th percentile needs 19"
+    worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
 
-
-def _costs(results: AccuracyResults) -> list[Data]:
-    now = results.settings
-    buffer = results.buffer
-    costs = results.costs
-    safe = results.buffered_costs
-    name = figure_name(results.budget.name or "the budget", 20)
-    overflow = float(costs["overflow"])
-    idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
-    risk = f"{100 * now.risk:g}"
-    tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
-    waste = f"Average number of the {costs['usable']:,.0f} usable tokens left empty; an unused buffer counts as wasted"
-    tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
+    buffer = stage.buffer
+    costs = stage.costs
+    safe = stage.buffered_costs
+    name = figure_name(stage.signed_budget.name or "the budget", 20)
+    risk = f"{100 * stage.settings.risk:g}"
+    share_tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
+    tokens = f"{stage.buffered.budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
-    level = "alarm" if overflow > now.risk else ""
-    all_windows = (
+    idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
+    usable = f"{costs['usable']:,.0f} usable tokens"
+    waste_tip = f"Average number of the {usable} left empty; an unused buffer counts as wasted"
+    overflow = float(costs["overflow"])
+    over_tip = (
         "Share of windows expected to overflow with the current budget. The buffer is a forecast for new texts, "
         f"based on {many(buffer.documents, 'measured text')}"
     )
-    return [
-        _kpi("buffer", "needed buffer", as_percent(buffer.share), tip, needs),
-        _kpi(
+    safe_overflow = f"of windows; with the buffer {as_percent(safe['overflow'])}"
+    rows = [
+        (
+            "mape",
+            "mean error",
+            as_percent(size.mean()),
+            mean_tip,
+            short_counter_label(stage.estimate),
+        ),
+        ("bias", "mean bias", signed_percent(error.mean()), bias_tip, side),
+        ("p95", high, as_percent(highest), high_tip, worst),
+        ("buffer", "needed buffer", as_percent(buffer.share), share_tip, needs),
+        (
             "wasted",
             f"wasted in {name}",
             f"{costs['wasted']:,.0f}",
-            waste,
+            waste_tip,
             f"with the buffer {idle:,.0f}",
         ),
-        _kpi(
-            "overflow",
-            f"expected overflow in {name}",
-            as_percent(overflow),
-            all_windows,
-            f"of windows; with the buffer {as_percent(safe['overflow'])}",
-            level,
-        ),
+        ("overflow", f"expected overflow in {name}", as_percent(overflow), over_tip, safe_overflow),
     ]
-
-
-def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "") -> Data:
-    return Kpi(key, label, value, f"{label}: {value}. {tip}.", change, level).drawn
+    is_over = overflow > stage.settings.risk
+    return [
+        Kpi(
+            key=key,
+            label=label,
+            value=value,
+            tip=f"{label}: {value}. {tip}.",
+            change=change,
+            level="alarm" if key == "overflow" and is_over else "",
+        ).drawn
+        for key, label, value, tip, change in rows
+    ]
 
 
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
@@ -145,62 +139,60 @@ def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
 
 def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
     """Return one figure, redrawn only if its inputs have changed."""
-    results = stage.results
-    depends: tuple[Hashable, ...] = (results.document,)
+    depends: tuple[Hashable, ...] = (stage.document,)
     if name in ("rooms", "buffers"):
-        budgets = to_json(results.budget), to_json(results.buffered_budget)
-        now = results.settings
-        depends = (*budgets, tuple(results.demand.items()), now.risk, now.window_mix)
+        budgets = to_json(stage.signed_budget), to_json(stage.buffered.budget)
+        now = stage.settings
+        depends = (*budgets, tuple(stage.sizes.items()), now.risk, now.window_mix)
     elif name in ("speeds", "tax"):
-        depends = (results.budget.window if name == "tax" else None,)
+        depends = (stage.signed_budget.window if name == "tax" else None,)
 
     def draw() -> Data:
         table = _table(stage, name)
         click = "document" if name == "strip" else None
-        return chart(QUESTIONS[name], table, _note(name, table, results), opened, click)
+        return chart(QUESTIONS[name], table, _note(name, table, stage), opened, click)
 
-    return stage.library.once_large((results.key, name, opened, *depends), draw)
+    return stage.library.once_large((stage.key, name, opened, *depends), draw)
 
 
 def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
-    results = stage.results
     if name == "rooms":
         # Actual tokens for each estimated token, at the median and at the risk.
-        risk = results.settings.risk
-        ratio = results.filled_windows.at(risk)
+        risk = stage.settings.risk
+        ratio = stage.filled_windows.at(risk)
         worst = float(np.quantile(ratio, 1 - risk, method="higher"))
         ratios = {
             "actual, typical": float(np.median(ratio)),
             f"actual, {100 * risk:g} in 100": worst,
         }
-        budgets = results.budget, results.buffered_budget
-        return figures.rooms.table(*budgets, results.demand, ratios)
+        budgets = stage.signed_budget, stage.buffered.budget
+        return figures.rooms.table(*budgets, stage.sizes, ratios)
     if name == "buffers":
-        return risks(results)
+        return risks(stage)
     if name == "speeds":
         return speeds(stage)
     if name == "tax":
         # The characters that fill the window, of prose if there is any.
-        errors = results.buffer_errors
+        errors = stage.buffer_errors
         prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
         languages = prose if prose["language"].nunique() > 1 else errors
-        table = figures.language_tax.table(languages, results.budget.window)
+        table = figures.language_tax.table(languages, stage.signed_budget.window)
         return table.loc[table["characters"].nlargest(LANGUAGES).index.sort_values()].reset_index(
             drop=True
         )
-    texts = results.texts.corpus.texts
-    key = (results.key, results.document, "points")
+    texts = stage.texts.corpus.texts
+    key = (stage.key, stage.document, "points")
     return stage.library.once_large(
-        key, lambda: figures.document_errors.table(results.errors, texts, results.document)
+        key, lambda: figures.document_errors.table(stage.errors, texts, stage.document)
     )
 
 
-def risks(results: AccuracyResults) -> pd.DataFrame:
+def risks(stage: AccuracyStage) -> pd.DataFrame:
     """Return the buffers for several risks, including the accepted risk."""
-    window = results.buffer.window
+    window = stage.buffer.window
     rows = []
-    for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
-        buffer = results.filled_windows.read_off(risk)
+    for risk in sorted({*CHART_RISKS, stage.settings.risk}, reverse=True):
+        buffer = stage.filled_windows.read_off(risk)
         row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share}
         row |= {"low": buffer.low, "high": buffer.high}
         if buffer.documents < 2:
@@ -214,16 +206,14 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
 
 def speeds(stage: AccuracyStage) -> pd.DataFrame:
     """Return the error and the speed of several counters."""
-    results = stage.results
-    chosen_rows = selected(results.all_errors, results.settings, results.kind)
-    right = results.errors["exact"].to_numpy(float)
-    exact = results.exact
+    right = stage.errors["exact"].to_numpy(float)
+    exact = stage.exact
     names = [*RATIOS, *RULES]  # of counters that need no extra
     if isinstance(exact, ExactCounter) and exact.encoding in table_names():
         names.append(f"estimate:{exact.encoding}")
     counters = {name: stage.library.counter(name) for name in names}
     seen = {count.name for count in counters.values()}
-    for count in (results.counter, exact):
+    for count in (stage.estimate, exact):
         if count.name not in seen:
             counters.setdefault(count.name, count)
 
@@ -231,27 +221,27 @@ def speeds(stage: AccuracyStage) -> pd.DataFrame:
     speed = dict[str, float]()
     kind = dict.fromkeys(counters, "estimate")
     for name, count in counters.items():
-        counts = results.texts.counts(count)[chosen_rows]
+        counts = stage.texts.counts(count)[stage.is_selected]
         error[name] = float(np.abs(counts / right - 1).mean())
-        speed[name] = results.texts.speed(count)
-        if count is results.counter:
+        speed[name] = stage.texts.speed(count)
+        if count is stage.estimate:
             kind[name] = "chosen"
         elif count is exact:
             kind[name] = "exact"
     return figures.speeds.table(error, speed, kind)
 
 
-def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
+def _note(name: str, table: pd.DataFrame, stage: AccuracyStage) -> str:
     """Return the sentence under a figure, which answers the figure's question."""
     first = table.iloc[0]
-    window = results.budget.window
+    window = stage.signed_budget.window
     match name:
         case "strip":
             off = f"off by {as_percent(first['class_error'])} on average over {first['class_documents']:,} of the texts"
             is_worst = "the worst, " if table["class"].nunique() > 1 else ""
             part = ""
-            if len(table) < len(results.errors):
-                part = f" {len(table):,} of {len(results.errors):,} texts are drawn."
+            if len(table) < len(stage.errors):
+                part = f" {len(table):,} of {len(stage.errors):,} texts are drawn."
             return f"The count for {first['class']} is {is_worst}{off}. Click a point to read the text.{part}"
         case "rooms":
             pool = table.loc[table["line"] == first["line"], "tokens"]
@@ -259,16 +249,16 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
                 f"{abs(tokens):,} tokens {'left' if tokens >= 0 else 'too few'}"
                 for tokens in pool.iloc[[0, 1, -1]].astype(int)
             )
-            pool_of = f"the shared pool of {results.budget.name or 'the budget'}"
+            pool_of = f"the shared pool of {stage.signed_budget.name or 'the budget'}"
             sentence = f"By the cheap count, {pool_of} has {looks}. By actual tokens, it typically has {half}"
-            history = table[table["line"] == results.budget.remainder]
+            history = table[table["line"] == stage.signed_budget.remainder]
             stays = ""
             if history["tokens"].nunique() == 1:
-                stays = f" The {results.budget.remainder} budget does not change."
+                stays = f" The {stage.signed_budget.remainder} budget does not change."
             return f"{sentence}, and {held_back} with the buffer, which is sized for a full window.{stays}"
         case "buffers":
-            buffer = results.buffer
-            part = f"{results.buffered_budget.sizes['safety']:,} of {buffer.window:,} tokens"
+            buffer = stage.buffer
+            part = f"{stage.buffered.budget.sizes['safety']:,} of {buffer.window:,} tokens"
             back = f"{as_percent(buffer.share)} of the window ({part})"
             certainty = buffer.warning or "the bars are 95 % intervals"
             return f"For a risk of {100 * buffer.risk:g} %, reserve {back}; {certainty}."
@@ -279,7 +269,7 @@ def _note(name: str, table: pd.DataFrame, results: AccuracyResults) -> str:
     size = first["characters_in_window"]
     sentence = f"{first['language']} fills {window:,} tokens with {size:,} characters"
     share = f"{100 * first['of_base']:.0f} % as many as {base}"
-    return f"{sentence}, {share}; counted with {truth(results)}."
+    return f"{sentence}, {share}; counted with {truth(stage)}."
 
 
 QUESTIONS: Mapping[str, Question[...]] = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget, brief
+from budgetkit.budget import brief
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import RULES, Count, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
@@ -23,23 +23,20 @@ from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.accuracy.notices import status, texts, texts_entry
 from budgetkit.lab.explorers.accuracy.results import (
-    AccuracyResults,
     AccuracySettings,
     AccuracyStage,
     kind_name,
     kinds_in,
     named_kind,
-    results,
 )
 from budgetkit.lab.explorers.accuracy.tokens import reading
-from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.base import Explorer, Kind
 from budgetkit.lab.explorers.budget.controls import RATIOS, add_model, initial_settings
 from budgetkit.lab.explorers.budget.results import is_own
-from budgetkit.lab.explorers.commands import SHARED, choose
+from budgetkit.lab.explorers.commands import SHARED, Command, choose
 from budgetkit.lab.explorers.panel import Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
-from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.message import Data
 from budgetkit.state import to_dict
@@ -60,8 +57,7 @@ _LONGEST = 40  # characters of a document's name in the list
 def controls(stage: AccuracyStage) -> Panel:
     """Return the controls of the accuracy explorer."""
     settings = stage.settings
-    results = stage.results
-    errors = results.all_errors
+    errors = stage.all_errors
     by_kind = errors.groupby(["class", "language"], sort=False).size()
     kinds = zip(kinds_in(errors), by_kind, strict=True)
     by_class = errors["class"].value_counts(sort=False)
@@ -81,23 +77,23 @@ def controls(stage: AccuracyStage) -> Panel:
         mixes=MIXES,
         documents=documents(stage),
     )
-    own = results.model.encoding if is_own(results.exact, results.model) else ""
-    panel.group("Counters", counter=settings.counter, exact=settings.exact or own)
+    own = stage.model.encoding if is_own(stage.exact, stage.model) else ""
+    panel.group("Counters", counter=settings.estimate, exact=settings.exact or own)
     chosen = by_class.index if settings.classes is None else settings.classes
     panel.group(
         "Texts",
         corpus=settings.corpus,
-        kind=results.kind,
-        classes=results.kind[:1] or tuple(chosen),
+        kind=stage.kind,
+        classes=stage.kind[:1] or tuple(chosen),
     )
     panel.group("Accepted risk")
     risk = Number(round(100 * settings.risk, 4), 0.01, 99, is_whole=False, per=100)
-    panel.line("risk", {"among": "risks", "value": settings.risk}, risk)
+    panel.add("risk", risk, slide={"among": "risks", "value": settings.risk})
     panel.add("window_mix", settings.window_mix)
-    panel.group("Document, worst first", document=results.document)
+    panel.group("Document, worst first", document=stage.document)
     panel.group("Other texts", folds=True, path="")
     panel.group("Budget", folds=True)
-    add_model(panel, stage.budget)
+    add_model(panel, stage)
     return panel
 
 
@@ -106,10 +102,9 @@ def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
 
     These are the 200 documents with the largest errors, and the chosen document.
     """
-    results = stage.results
-    worst = results.errors["error"].abs().nlargest(LISTED).index
-    numbers = [*worst, *([] if results.document in worst else [results.document])]
-    rows = results.errors.loc[numbers, ["error", "language", "document", "source"]]
+    worst = stage.errors["error"].abs().nlargest(LISTED).index
+    numbers = [*worst, *([] if stage.document in worst else [stage.document])]
+    rows = stage.errors.loc[numbers, ["error", "language", "document", "source"]]
     return [
         (int(number), f"{signed_percent(error)} · {language} · {_shortened(name or source)}")
         for number, error, language, name, source in rows.itertuples()
@@ -122,7 +117,7 @@ def _shortened(name: str) -> str:
 
 def choose_cheap_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     """Choose the cheap counter whose error is measured."""
-    return replace(stage.settings, counter=name.strip())
+    return replace(stage.settings, estimate=name.strip())
 
 
 def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
@@ -135,7 +130,7 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
 
     If `names` is empty, all documents are shown.
     """
-    class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
+    class_names = list(dict.fromkeys(stage.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
         raise LookupError(unknown_name("class", strange[0], class_names))
     every = not names or set(names) == set(class_names)
@@ -148,7 +143,7 @@ def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings
 
     If `labels` is empty, all documents are shown.
     """
-    return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
+    return replace(stage.settings, kind=named_kind(labels, stage.all_errors), classes=None)
 
 
 def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
@@ -173,7 +168,7 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
 
     If `document` is None, the document with the largest error is chosen.
     """
-    last = len(stage.results.all_errors) - 1
+    last = len(stage.all_errors) - 1
     if document is not None and not 0 <= document <= last:
         raise LookupError(
             f"Unknown document {brief(document)}. Choose a number from 0 to {last:,}."
@@ -181,7 +176,7 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
     return replace(stage.settings, document=document)
 
 
-COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
+COMMANDS: Mapping[str, Command] = {
     "counter": choose_cheap_counter,
     "exact": choose_exact,
     "corpus": choose,
@@ -197,22 +192,20 @@ AccuracyView = view_of("AccuracyView", FIGURES)
 
 def reader(stage: AccuracyStage) -> Data:
     """Return the chosen document, token by token."""
-    results = stage.results
-    document = results.texts.corpus.documents[results.document]
+    document = stage.texts.corpus.documents[stage.document]
     title = f"How {document.name or document.source} is cut into tokens"
-    counters = results.exact, results.counter
+    counters = stage.exact, stage.estimate
     names = tuple(count.name for count in counters)
-    key = (results.texts.name, results.document, *names, "reading")
+    key = (stage.texts.name, stage.document, *names, "reading")
     return stage.library.once_large(key, lambda: reading(document.text, title, *counters))
 
 
 def heading(stage: AccuracyStage) -> str:
     """Return the title of a report, with both counters and the texts."""
-    results = stage.results
-    return f"{results.counter.name} against {short_name(results.exact)} on {stage.settings.corpus}"
+    return f"{stage.estimate.name} against {short_name(stage.exact)} on {stage.settings.corpus}"
 
 
-class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
+class AccuracyExplorer(Explorer):
     """An explorer of a cheap counter's error and the buffer against it.
 
     Parameters
@@ -254,11 +247,12 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     (['chars/4'], 40)
     """
 
+    stage: AccuracyStage
     kind: ClassVar[Kind] = Kind(
         name="accuracy",
         commands={**SHARED, **COMMANDS},
         view=AccuracyView,
-        results=results,
+        stage=AccuracyStage,
         scene=scene,
         controls=controls,
         status=status,
@@ -286,58 +280,53 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         budget = read_budget(budget)
         if not (isinstance(budget, str) or callable(budget)):
             window = None  # a budget has its own
-        budget_settings = initial_settings(library, None, budget, model, None, window)
+        settings = initial_settings(AccuracySettings(), library, None, budget, model, None, window)
         if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:
             name = library.texts.add(OWN_TEXTS, corpus_of(corpus))
-        settings = AccuracySettings(
-            counter=str(library.add_counter(counter)),
+        settings = replace(
+            settings,
+            estimate=str(library.add_counter(counter)),
             exact=library.add_counter(exact),
             corpus=name,
             kind=None if kind is None else tuple(kind),
             risk=risk,
-            budget_settings=budget_settings,
         )
         super().__init__(settings, library, view)
 
     @property
     def errors(self) -> pd.DataFrame:
         """The errors of the shown documents, as in `budgetkit.lab.accuracy.compare`."""
-        return self.stage.results.errors.reset_index(drop=True)
+        return self.stage.errors.reset_index(drop=True)
 
     @property
     def buffer(self) -> Buffer:
         """The result of `budgetkit.lab.accuracy.buffer_for` at the accepted risk."""
-        return self.stage.results.buffer
-
-    @property
-    def budget(self) -> Budget:
-        """The budget with the buffer as its safety reserve."""
-        return self.stage.results.exported_budget
+        return self.stage.buffer
 
     @property
     def config(self) -> Data:
         """All settings and the budget, as plain data."""
-        now = self.settings
-        results = self.stage.results
-        every = dict.fromkeys(results.all_errors["class"])
+        stage = self.stage
+        now = stage.settings
+        every = dict.fromkeys(stage.all_errors["class"])
         return {
-            "counter": results.counter.name,
-            "exact": results.exact.name,
+            "counter": stage.estimate.name,
+            "exact": stage.exact.name,
             "corpus": now.corpus,
-            "kind": list(results.kind),
-            "classes": [*(results.kind[:1] or now.classes or every)],
+            "kind": list(stage.kind),
+            "classes": [*(stage.kind[:1] or now.classes or every)],
             "risk": now.risk,
             "window_mix": now.window_mix,
-            "document": results.document,
-            "preset": now.budget_settings.preset,
-            "model": now.budget_settings.model,
+            "document": stage.document,
+            "preset": now.preset,
+            "model": now.model,
             **to_dict(self.budget),
         }
 
     def __repr__(self) -> str:
-        results = self.stage.results
-        corpus = self.settings.corpus
-        many = f"{len(results.errors):,} documents"
-        return f"AccuracyExplorer({results.counter.name} against {short_name(results.exact)}, {corpus}, {many})"
+        stage = self.stage
+        corpus = stage.settings.corpus
+        many = f"{len(stage.errors):,} documents"
+        return f"AccuracyExplorer({stage.estimate.name} against {short_name(stage.exact)}, {corpus}, {many})"

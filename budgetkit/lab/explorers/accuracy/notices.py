@@ -14,10 +14,8 @@ from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.results import (
-    AccuracyResults,
     AccuracyStage,
     kind_name,
-    with_buffer,
 )
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
@@ -66,66 +64,65 @@ def sure(buffer: Buffer) -> str:
 
 def status(stage: AccuracyStage) -> Data:
     """Return the status: the count's error and the buffer to reserve."""
-    results = stage.results
-    overflow = float(results.costs["overflow"])
-    beyond = beyond_window(results.budget, results.model)
-    more = [*beyond, *beyond_output(results.budget, results.model)]
-    missing = -results.buffered_budget.shared_pool
+    overflow = float(stage.costs["overflow"])
+    beyond = beyond_window(stage)
+    more = [*beyond, *beyond_output(stage)]
+    missing = -stage.buffered.budget.shared_pool
     pool = ""
-    if missing > 0 and results.budget.shared_pool >= 0:
+    if missing > 0 and stage.signed_budget.shared_pool >= 0:
         pool = (
             f"With that buffer, reserves and caps exceed the window by {missing:,} tokens. Lower caps, or choose a "
             "larger window."
         )
     notes = [
-        *results.buffer.warning.split("; "),
+        *stage.buffer.warning.split("; "),
         pool,
-        _other(results),
-        results.budget_results.note,
+        _other(stage),
+        stage.model.notice,
     ]
     more += [sentence(note) for note in notes if note]
-    level = "cut" if results.buffer.warning else "fits"
-    if beyond or overflow > results.settings.risk:
+    level = "cut" if stage.buffer.warning else "fits"
+    if beyond or overflow > stage.settings.risk:
         level = "over"
-    text = f"{_error(results)} {_held_back(results, overflow)}"
+    text = f"{_error(stage)} {_held_back(stage, overflow)}"
     return {"level": level, "text": text, "more": more}
 
 
-def _error(results: AccuracyResults) -> str:
-    error = results.errors["error"]
+def _error(stage: AccuracyStage) -> str:
+    error = stage.errors["error"]
     if not error.any():
-        return f"{counter_label(results.counter)} counts every document as {short_name(results.exact)} does."
+        return f"{counter_label(stage.estimate)} counts every document as {short_name(stage.exact)} does."
     documents = many(len(error), "document")
-    if results.kind:
-        documents += f" of {kind_name(results.kind)}"
+    if stage.kind:
+        documents += f" of {kind_name(stage.kind)}"
     side = f"mostly too {'low' if error.mean() < 0 else 'high'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "in both directions"
     mean = as_percent(error.abs().mean())
-    off = f"{counter_label(results.counter)} is {mean} off on average over {documents}, {side}"
-    by_class = error.abs().groupby(results.errors["class"]).mean().sort_values(ascending=False)
+    off = f"{counter_label(stage.estimate)} is {mean} off on average over {documents}, {side}"
+    by_class = error.abs().groupby(stage.errors["class"]).mean().sort_values(ascending=False)
     if len(by_class) < 2:
         return f"{off}."
     each = ", ".join(f"{one_line(str(name))} {as_percent(size)}" for name, size in by_class.items())
     return f"{off} ({each})."
 
 
-def _held_back(results: AccuracyResults, overflow: float) -> str:
-    buffer = results.buffer
-    budget = results.budget
+def _held_back(stage: AccuracyStage, overflow: float) -> str:
+    buffer = stage.buffer
+    budget = stage.signed_budget
     name = budget.name or "this budget"
-    now = results.costs["safety"]
+    now = stage.costs["safety"]
     keeps = f"{now:,} tokens" if now else "nothing"
     count = many(buffer.documents, "document")
     expected = f"With {keeps} reserved, expect {name} to overflow in {_often(overflow)} (forecast from {count})"
-    risk = results.settings.risk
+    risk = stage.settings.risk
     if overflow <= risk:
         return f"{expected}; that is within the risk of {100 * risk:g} %."
     sentence = (
         f"{expected}. Reserve {as_percent(buffer.share)} of the window "
-        f"({results.buffered_budget.sizes['safety']:,} tokens) to expect overflows in at most {_often(risk)}."
+        f"({stage.buffered.budget.sizes['safety']:,} tokens) to expect overflows in at most {_often(risk)}."
     )
-    if not (results.errors["error"] < 0).any():
+    if not (stage.errors["error"] < 0).any():
         sentence += " None of these texts is undercounted; the forecast is for unseen texts."
     return sentence
 
@@ -142,94 +139,92 @@ def _often(chance: float) -> str:
     return "nearly every window"
 
 
-def _other(results: AccuracyResults) -> str:
-    if same_count(results.counter, results.exact) and not results.exact.exact:
-        return f"It is {truth(results)}; no better count is known to compare it with."
-    if isinstance(results.counter, CalibratedCounter):
+def _other(stage: AccuracyStage) -> str:
+    if same_count(stage.estimate, stage.exact) and not stage.exact.exact:
+        return f"It is {truth(stage)}; no better count is known to compare it with."
+    if isinstance(stage.estimate, CalibratedCounter):
         return (
-            f"{results.counter.model} and {short_name(results.exact)} have different tokenizers: the difference is "
+            f"{stage.estimate.model} and {short_name(stage.exact)} have different tokenizers: the difference is "
             "not an error of the estimate."
         )
-    if results.exact.exact:
+    if stage.exact.exact:
         return ""
-    if basis_of(results.exact) == "reconstructed":
-        return f"Compared with {truth(results)}."
+    if basis_of(stage.exact) == "reconstructed":
+        return f"Compared with {truth(stage)}."
     between = ""
-    if spread := spread_of(results.exact):
+    if spread := spread_of(stage.exact):
         low, high = (signed_percent(end, 0) for end in spread)
         between = f", {low} to {high} off for 9 of 10 texts"
-    return f"Compared with {truth(results)}, itself an estimate{between}; all errors are estimates, too."
+    return (
+        f"Compared with {truth(stage)}, itself an estimate{between}; all errors are estimates, too."
+    )
 
 
-def truth(results: AccuracyResults) -> str:
+def truth(stage: AccuracyStage) -> str:
     """Return the name of the chosen or best reference counter."""
-    if results.settings.exact is not None:
-        return counter_label(results.exact)
-    return basis(results.exact, results.model).replace(", an estimate", "")
+    if stage.settings.exact is not None:
+        return counter_label(stage.exact)
+    return basis(stage.exact, stage.model).replace(", an estimate", "")
 
 
 def source(stage: AccuracyStage) -> str:
     """Describe the counted texts, the reference counter and the omitted documents."""
-    results = stage.results
-    corpus = results.texts.corpus
-    every = results.all_errors
-    errors = results.errors
+    corpus = stage.texts.corpus
+    every = stage.all_errors
+    errors = stage.errors
     size = f"{many(len(every), 'document')}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
-    exactly = "counted exactly with" if results.exact.exact else "compared with"
+    exactly = "counted exactly with" if stage.exact.exact else "compared with"
     left = ""
     if corpus.problems:
         names = [f"{Path(p.name).name} ({p.reason})" for p in corpus.problems[:MOST_NAMED]]
         left = f"; left out: {', '.join(names)}"
         if (more := len(corpus.problems) - MOST_NAMED) > 0:
             left += f" and {more:,} more"
-    return f"{results.settings.corpus}: {size}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"
+    return f"{stage.settings.corpus}: {size}{part}; {exactly} {truth(stage)}{left}.{advice(stage.exact)}"
 
 
 def texts(stage: AccuracyStage) -> dict[str, str]:
     """Return the budget, with the measured buffer, as text by format."""
-    results = stage.results
-    heading = f"# {printable(provenance(results))}\n"
+    heading = f"# {printable(provenance(stage))}\n"
     return {
-        "python": heading + accuracy_program(results),
-        "yaml": heading + to_yaml(results.exported_budget),
-        "json": to_json(results.exported_budget),
+        "python": heading + accuracy_program(stage),
+        "yaml": heading + to_yaml(stage.budget),
+        "json": to_json(stage.budget),
     }
 
 
-def accuracy_program(results: AccuracyResults) -> str:
+def accuracy_program(stage: AccuracyStage) -> str:
     """Return Python code that makes the budget with the buffer."""
-    settings = results.settings.budget_settings
-    size = results.buffer.reserve.size
+    settings = stage.settings
+    size = stage.buffer.reserve.size
     base = settings.base
     if settings.own is not None or not isinstance(size, Share):
-        return budget_program(
-            with_buffer(settings, results.buffer), results.model, results.exported_budget
-        )
-    budget_lines = budget_program(settings, results.model, base)
+        return budget_program(stage.buffered, stage.model, stage.budget)
+    budget_lines = budget_program(settings, stage.model, base)
     share = f'bk.Share("{size.ratio}")'
     changes = ""
     if "safety" in base.sizes:
         budget_lines += f".assign(safety={share})"
     else:
         changes = f', reserves=(*budget.reserves, bk.Reserve("safety", {share}))'
-    if results.exported_budget.deficit != base.deficit:
-        changes += f", deficit={results.exported_budget.deficit!r}"
+    if stage.budget.deficit != base.deficit:
+        changes += f", deficit={stage.budget.deficit!r}"
     if not changes:
         return budget_lines
     line = "from dataclasses import replace\n\n"
     return f"{line}{budget_lines.removeprefix(line)}\nbudget = replace(budget{changes})"
 
 
-def provenance(results: AccuracyResults) -> str:
+def provenance(stage: AccuracyStage) -> str:
     """Describe the basis of the buffer in one line."""
-    kind = f" sized for {kind_name(results.kind)}," if results.kind else ""
-    warning = f"; {results.buffer.warning}" if results.buffer.warning else ""
+    kind = f" sized for {kind_name(stage.kind)}," if stage.kind else ""
+    warning = f"; {stage.buffer.warning}" if stage.buffer.warning else ""
     sentence = (
-        f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
-        f"{results.counter.name} against {results.exact.name}, "
-        f"{results.buffer.documents} documents of {results.settings.corpus},{kind} "
-        f"risk {100 * results.settings.risk:g} %{warning}"
+        f"safety {as_percent(stage.buffer.share)} ({sure(stage.buffer)}): "
+        f"{stage.estimate.name} against {stage.exact.name}, "
+        f"{stage.buffer.documents} documents of {stage.settings.corpus},{kind} "
+        f"risk {100 * stage.settings.risk:g} %{warning}"
     )
     return " ".join(sentence.split())
 

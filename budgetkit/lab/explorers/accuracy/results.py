@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, takewhile
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,21 +25,19 @@ from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.accuracy.kinds import meaning
-from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, typed_demand
-from budgetkit.lab.explorers.budget.results import results as results_of_budget
+from budgetkit.lab.explorers.budget.results import BudgetStage, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Stage
-from budgetkit.message import Data
-from budgetkit.models import Model
+from budgetkit.lab.explorers.shelves import Library, kept
+from budgetkit.message import Data, Raw
 from budgetkit.trace import DEFAULT_ROLES
 
 
 @dataclass(frozen=True)
-class AccuracySettings:
+class AccuracySettings(BudgetSettings):
     """Settings of the accuracy explorer."""
 
-    counter: str = "chars/4"
+    #: The cheap counter whose error is measured.
+    estimate: str = "chars/4"
     exact: str | None = None
     corpus: str = SHIPPED
     #: Class and language of the texts; None for the kind of most texts, () for all chosen classes.
@@ -47,33 +46,14 @@ class AccuracySettings:
     risk: float = 0.05
     window_mix: str | None = None
     document: int | None = None
-    budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
 
-    #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "texts"
+    kept: ClassVar[Sequence[str]] = ("corpus",)
+    afresh: ClassVar[Raw] = {"exact": None}
 
-    def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
-        """Return the settings with another budget.
-
-        Another model resets the reference counter.
-        """
-        if budget_settings.model == self.budget_settings.model:
-            return replace(self, budget_settings=budget_settings)
-        return replace(self, budget_settings=budget_settings, exact=None)
-
-    def showing(self, name: str | None, _path: str = "") -> AccuracySettings:
+    def showing(self, name: str | None, _path: str = "", _number: int = 0) -> Self:
         """Return the settings for other texts, showing all of them."""
-        return replace(
-            self,
-            corpus=str(name),
-            kind=None,
-            classes=None,
-            document=None,
-        )
-
-    def as_at(self, start: AccuracySettings) -> AccuracySettings:
-        """Return the initial settings with the current texts."""
-        return replace(start, corpus=self.corpus)
+        return replace(self, corpus=str(name), kind=None, classes=None, document=None)
 
 
 # Values of the language column for an unknown language, besides the roles.
@@ -187,34 +167,14 @@ class CountedTexts:
         """The documents."""
         return self.library.texts(self.name)
 
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What the counts depend on, besides the counters."""
+        return (self.name,)
+
+    @kept
     def counts(self, counter: Counter) -> Ints:
         """Count the tokens of every document."""
-        key = (self.name, counter.name, "counts")
-        return self.library.once(key, lambda: self._count(counter))
-
-    def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
-        """Compare two counters on every document."""
-
-        def compare() -> pd.DataFrame:
-            right = self.counts(exact)
-            estimate = self.counts(counter)
-            documents = self.library.once((self.name, "frame"), self.corpus.frame)
-            errors: pd.DataFrame = documents.assign(
-                counter=counter.name, exact=right, estimate=estimate
-            )
-            return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
-
-        return self.library.once((self.name, counter.name, exact.name, "errors"), compare)
-
-    def speed(self, counter: Counter) -> float:
-        """Return a counter's speed on these texts, in megabytes per second.
-
-        The speed is measured once.
-        """
-        key = (self.name, counter.name, "speed")
-        return self.library.once(key, lambda: speed(counter, self.corpus.texts))
-
-    def _count(self, counter: Counter) -> Ints:
         texts = self.corpus.texts
         counts: list[int] = []
         for batch in batches(texts):
@@ -225,6 +185,29 @@ class CountedTexts:
                 self.library.report(sentence, len(counts) / len(texts))
             counts += counter.many(batch)
         return np.array(counts, "int64")
+
+    @kept
+    def documents(self) -> pd.DataFrame:
+        """Return one row per document."""
+        return self.corpus.frame()
+
+    @kept
+    def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
+        """Compare two counters on every document."""
+        right = self.counts(exact)
+        estimate = self.counts(counter)
+        errors: pd.DataFrame = self.documents().assign(
+            counter=counter.name, exact=right, estimate=estimate
+        )
+        return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
+
+    @kept
+    def speed(self, counter: Counter) -> float:
+        """Return a counter's speed on these texts, in megabytes per second.
+
+        The speed is measured once.
+        """
+        return speed(counter, self.corpus.texts)
 
 
 def batches(texts: Sequence[str]) -> list[Sequence[str]]:
@@ -244,128 +227,142 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class AccuracyResults:
-    """Results of the accuracy settings."""
+class AccuracyStage(BudgetStage):
+    """The settings of the accuracy explorer, and everything that follows from them."""
 
     settings: AccuracySettings
-    budget_results: BudgetResults
-    model: Model
-    counter: Counter
-    exact: Counter
-    texts: CountedTexts
-    all_errors: pd.DataFrame
-    errors: pd.DataFrame
-    #: Documents that the buffer is computed from: all kinds, with the chosen one marked.
-    buffer_errors: pd.DataFrame
-    #: Class and language of the texts; () for all chosen classes.
-    kind: tuple[str, ...]
-    filled_windows: FilledWindows
-    buffer: Buffer
-    budget: Budget
-    buffered_budget: Budget
-    exported_budget: Budget
-    demand: dict[str, int]
-    costs: Data
-    buffered_costs: Data
-    document: int
-    key: Hashable
 
+    plans_turns: ClassVar[bool] = False
 
-AccuracyStage = Stage[AccuracySettings, AccuracyResults]
+    @cached_property
+    def estimate(self) -> Counter:
+        """The cheap counter."""
+        return self.library.counter(self.settings.estimate)
 
+    @cached_property
+    def exact(self) -> Counter:
+        """The reference counter."""
+        best = self.model.encoding if self.model.encoding_is_own else self.model
+        return self.library.counter(best if self.settings.exact is None else self.settings.exact)
 
-def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
-    """Compute the results of the settings."""
-    budget_results = results_of_budget(replace(settings.budget_settings, trace=None), library)
-    model = budget_results.model
-    budget = budget_results.plan.budget
-    count = library.counter(settings.counter)
-    best = model.encoding if model.encoding_is_own else model
-    exact = library.counter(best if settings.exact is None else settings.exact)
-    texts = CountedTexts(library, settings.corpus)
-    all_errors = texts.errors(count, exact)
-    kind = kind_at_hand(all_errors)
-    if settings.kind is not None:
-        kind = named_kind(settings.kind, all_errors)
-    errors = all_errors[selected(all_errors, settings, kind)]
-    key = (texts.name, count.name, exact.name, kind, settings.classes)
+    @cached_property
+    def texts(self) -> CountedTexts:
+        """The texts with their counts."""
+        return CountedTexts(self.library, self.settings.corpus)
 
-    # The buffer of a known kind is computed from all kinds; a given mix uses only the shown documents.
-    buffer_kinds = kind or settings.classes or ()
-    mix = settings.window_mix
-    buffer_errors = errors
-    if buffer_kinds and mix is None:
-        buffer_errors = all_errors
+    @cached_property
+    def all_errors(self) -> pd.DataFrame:
+        """The errors of all documents."""
+        return self.texts.errors(self.estimate, self.exact)
 
-    def fill(errors: pd.DataFrame) -> FilledWindows:
-        """Return windows filled with documents."""
-        return library.once_large(
-            (key, budget.window, mix, len(errors), "filled"),
-            lambda: filled_windows(errors, budget.window, mix, kinds=buffer_kinds),
+    @cached_property
+    def kind(self) -> tuple[str, ...]:
+        """The class and language of the texts, or () for all chosen classes."""
+        if self.settings.kind is None:
+            return kind_at_hand(self.all_errors)
+        return named_kind(self.settings.kind, self.all_errors)
+
+    @cached_property
+    def is_selected(self) -> Bools:
+        """True for each document of the chosen kind or classes."""
+        every = self.all_errors
+        if self.kind:
+            return (every[["class", "language"]] == [*self.kind]).all(axis=1).to_numpy()
+        if self.settings.classes is None:
+            return np.ones(len(every), bool)
+        return every["class"].isin(self.settings.classes).to_numpy(bool)
+
+    @cached_property
+    def errors(self) -> pd.DataFrame:
+        """The errors of the chosen documents."""
+        return self.all_errors[self.is_selected]
+
+    @cached_property
+    def key(self) -> tuple[Hashable, ...]:
+        """The key of what follows from the errors."""
+        names = self.settings.corpus, self.estimate.name, self.exact.name
+        return (*names, self.kind, self.settings.classes)
+
+    @cached_property
+    def buffer_kinds(self) -> tuple[str, ...]:
+        """The kind or the classes that the buffer is for."""
+        return self.kind or self.settings.classes or ()
+
+    @cached_property
+    def buffer_errors(self) -> pd.DataFrame:
+        """The documents that the buffer is computed from.
+
+        They are of all kinds for a known kind, unless they are too few to distinguish kinds; a given mix uses only
+        the chosen documents.
+        """
+        if not self.buffer_kinds or self.settings.window_mix is not None:
+            return self.errors
+        buffer = self._filled(self.all_errors).read_off(self.settings.risk)
+        return self.errors if WORST in buffer.warning else self.all_errors
+
+    @cached_property
+    def filled_windows(self) -> FilledWindows:
+        """The windows filled with documents."""
+        return self._filled(self.buffer_errors)
+
+    @cached_property
+    def buffer(self) -> Buffer:
+        """The buffer for the accepted risk."""
+        return self.filled_windows.read_off(self.settings.risk)
+
+    @cached_property
+    def buffered(self) -> AccuracySettings:
+        """The settings with the buffer as the safety reserve."""
+        size = self.buffer.reserve.size
+        safety = size if isinstance(size, Share) else Share(0)
+        return replace(self.settings, lines={**self.settings.lines, "safety": safety})
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The budget to copy or save, with the buffer."""
+        return kept_deficit(self.buffered.budget, self.settings.base.deficit)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The preset's typical sizes, or the caps of a custom budget."""
+        demand = self.typed_demand
+        if any(demand.values()):
+            return demand
+        return {section: cap or 0 for section, cap in self.signed_budget.caps.items()}
+
+    @cached_property
+    def document(self) -> int:
+        """The chosen document if it is shown, or else the one with the largest error."""
+        document = self.settings.document
+        if document is None or document not in self.errors.index:
+            document = int(self.errors.index[int(self.errors["error"].abs().to_numpy().argmax())])
+        return document
+
+    @cached_property
+    def costs(self) -> Data:
+        """The consequences of the count for the budget."""
+        return self._costs(self.signed_budget)
+
+    @cached_property
+    def buffered_costs(self) -> Data:
+        """The consequences of the count for the budget with the buffer."""
+        return self._costs(self.buffered.budget)
+
+    def _filled(self, errors: pd.DataFrame) -> FilledWindows:
+        """Return windows filled with documents, computed once."""
+        window, mix = self.signed_budget.window, self.settings.window_mix
+        return self.library.once_large(
+            (self.key, window, mix, len(errors), "filled"),
+            lambda: filled_windows(errors, window, mix, kinds=self.buffer_kinds),
         )
 
-    windows = fill(buffer_errors)
-    buffer = windows.read_off(settings.risk)
-    if buffer_errors is not errors and WORST in buffer.warning:
-        # With too few documents to distinguish kinds, only the shown documents are used.
-        buffer_errors = errors
-        windows = fill(errors)
-        buffer = windows.read_off(settings.risk)
-    buffered_budget = with_buffer(settings.budget_settings, buffer).budget
-
-    def costs_of(budget: Budget) -> Data:
+    def _costs(self, budget: Budget) -> Data:
         """Return the consequences of the count for a budget, computed once."""
         sizes = budget.usable, budget.sizes.get("safety", 0)
+        errors, mix = self.buffer_errors, self.settings.window_mix
 
         def measure() -> Data:
-            row = consequences(budget, buffer_errors, mix, kinds=buffer_kinds).iloc[0]
+            row = consequences(budget, errors, mix, kinds=self.buffer_kinds).iloc[0]
             return {str(name): value for name, value in row.items()}
 
-        return library.once_large((key, *sizes, mix, len(buffer_errors), "costs"), measure)
-
-    # The preset's typical sizes, or the caps of a custom budget.
-    demand = typed_demand(settings.budget_settings, budget)
-    if not any(demand.values()):
-        demand = {section: cap or 0 for section, cap in budget.caps.items()}
-    # The chosen document if it is shown, otherwise the one with the largest error.
-    document = settings.document
-    if document is None or document not in errors.index:
-        document = int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
-    return AccuracyResults(
-        settings=settings,
-        budget_results=budget_results,
-        model=model,
-        counter=count,
-        exact=exact,
-        texts=texts,
-        all_errors=all_errors,
-        errors=errors,
-        buffer_errors=buffer_errors,
-        kind=kind,
-        filled_windows=windows,
-        buffer=buffer,
-        budget=budget,
-        buffered_budget=buffered_budget,
-        exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base.deficit),
-        demand=demand,
-        costs=costs_of(budget),
-        buffered_costs=costs_of(buffered_budget),
-        document=document,
-        key=key,
-    )
-
-
-def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
-    """Return True for each document of the chosen kind or classes."""
-    if kind:
-        return (every[["class", "language"]] == [*kind]).all(axis=1).to_numpy()
-    if settings.classes is None:
-        return np.ones(len(every), bool)
-    return every["class"].isin(settings.classes).to_numpy(bool)
-
-
-def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
-    """Return a budget's settings with the buffer as its safety reserve."""
-    size = buffer.reserve.size
-    safety = size if isinstance(size, Share) else Share(0)
-    return replace(budget, lines={**budget.lines, "safety": safety})
+        return self.library.once_large((self.key, *sizes, mix, len(errors), "costs"), measure)

@@ -9,7 +9,7 @@ from budgetkit.budget import Budget, brief, many
 from budgetkit.budget.html import HATCHED, colour, ink
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.budget.notices import source
-from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.explorers.panel import explained, word_meaning
@@ -36,9 +36,8 @@ BESIDE = {
 BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
-def bar(stage: BudgetStage) -> Data:
-    """Return the window's bar as data for the page."""
-    plan = stage.results.plan
+def bar(stage: BudgetStage, plan: Plan) -> Data:
+    """Return a plan of the window as a bar, as data for the page."""
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
     segments = [_segment(stage.settings, plan, claim, rest) for claim in window_claims(plan)]
@@ -51,7 +50,7 @@ def bar(stage: BudgetStage) -> Data:
     keys = "Drag a handle, or focus it and press an arrow key; hold Shift for larger steps."
 
     pinned = None
-    before = stage.results.pinned
+    before = stage.pinned
     if before is not None:
         name = before.budget.name or "own budget"
         parts = [
@@ -204,43 +203,43 @@ def scene(stage: BudgetStage) -> Data:
     """Return the state of the page: source, key figures, bar and figures."""
     return {
         "source": source(stage),
-        "kpis": [kpi.drawn for kpi in kpis(stage.results)],
-        "bar": bar(stage),
-        "actions": {"pinned": stage.results.pinned is not None},
-        "figures": shown_figures(stage.results),
+        "kpis": [kpi.drawn for kpi in kpis(stage)],
+        "bar": bar(stage, stage.plan),
+        "actions": {"pinned": stage.pinned is not None},
+        "figures": shown_figures(stage),
     }
 
 
-def shown_figures(results: BudgetResults) -> list[str]:
+def shown_figures(stage: BudgetStage) -> list[str]:
     """Return the names of the figures that have data."""
     names = ["waterfall", "sections"]
-    if results.demand is not None:
+    if stage.demand is not None:
         # The figure that users look for comes first.
         names = ["turns", "sections", "waterfall", "errors"]
-    if results.conversations is not None:
+    if stage.conversations is not None:
         names.append("conversations")
     return names
 
 
-def kpis(results: BudgetResults) -> list[Kpi]:
+def kpis(stage: BudgetStage) -> list[Kpi]:
     """Return the key figures of the budget, including its first cut."""
-    kind = results.plan.budget.kind
-    rows = [_kpi("window", WINDOWS[kind], results, lambda plan: plan.budget.window, BESIDE[kind])]
-    rows.append(_kpi("usable", "usable", results, lambda plan: plan.budget.usable))
-    pool = _kpi("pool", "shared pool", results, lambda plan: plan.budget.shared_pool)
-    name = results.plan.budget.remainder
-    if takes_the_rest(results.plan.budget):
+    kind = stage.plan.budget.kind
+    rows = [_kpi("window", WINDOWS[kind], stage, lambda plan: plan.budget.window, BESIDE[kind])]
+    rows.append(_kpi("usable", "usable", stage, lambda plan: plan.budget.usable))
+    pool = _kpi("pool", "shared pool", stage, lambda plan: plan.budget.shared_pool)
+    name = stage.plan.budget.remainder
+    if takes_the_rest(stage.plan.budget):
         inside = f"inside the {name} budget"
         change = "; ".join(filter(None, [pool.change, inside]))
         pool = replace(pool, change=change, tip=f"{pool.tip} It is {inside}.")
     rows.append(pool)
     if name is not None:
-        rows.append(_kpi("remainder", f"{name} budget", results, lambda plan: plan.remainder))
-    if results.demand is not None:
+        rows.append(_kpi("remainder", f"{name} budget", stage, lambda plan: plan.remainder))
+    if stage.demand is not None:
         tip = word_meaning("first cut")
         first = Kpi("first", "first cut", "none", tip)
-        if results.first_cut is not None:
-            turn, section = results.first_cut
+        if stage.first_cut is not None:
+            turn, section = stage.first_cut
             tip = f"{tip} There, {section} loses most."
             first = Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")
         rows.append(first)
@@ -248,10 +247,10 @@ def kpis(results: BudgetResults) -> list[Kpi]:
 
 
 def _kpi(
-    key: str, label: str, results: BudgetResults, number: Callable[[Plan], int], more: str = ""
+    key: str, label: str, stage: BudgetStage, number: Callable[[Plan], int], more: str = ""
 ) -> Kpi:
-    value = number(results.plan)
-    pinned = results.pinned
+    value = number(stage.plan)
+    pinned = stage.pinned
     change = ""
     if pinned is not None and (key != "remainder" or pinned.budget.remainder is not None):
         moved = value - number(pinned)
@@ -265,19 +264,19 @@ def _kpi(
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
     """Return the figures as data for the page, by name."""
     drawn = {}
-    for name in shown_figures(stage.results):
-        question, table, note = _figure(name, stage.results)
+    for name in shown_figures(stage):
+        question, table, note = _figure(name, stage)
         drawn[name] = chart(
             question, table, note, name in opened, "turn" if name == "turns" else None
         )
     return drawn
 
 
-def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, str]:
+def _figure(name: str, stage: BudgetStage) -> tuple[Question[...], Columns, str]:
     """Return a figure, its table, and the sentence that answers the question."""
-    budget = results.plan.budget
+    budget = stage.plan.budget
     if name == "waterfall":
-        table = figures.waterfall.answer(results.plan)
+        table = figures.waterfall.answer(stage.plan)
         left = signed(table["tokens"][-1])
         shares = f"caps leaves {left} tokens in the shared pool"
         if takes_the_rest(budget):
@@ -285,9 +284,9 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
         return figures.waterfall, table, f"The window minus reserves and {shares}."
 
     if name == "sections":
-        table = figures.sections.answer(results.plan)
+        table = figures.sections.answer(stage.plan)
         demand, granted = sum(table["demand"]), sum(table["granted"])
-        at = f" at turn {results.turn:,}" if results.turn else ""
+        at = f" at turn {stage.turn:,}" if stage.turn else ""
         note = f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
         if granted == demand:
             note = f"All {demand:,} tokens asked for are granted{at}."
@@ -295,33 +294,35 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
             note = "No section asks for tokens. Type sizes in, or open a conversation."
         return figures.sections, table, note
 
-    if name == "turns" and results.turns is not None:
-        pinned = results.pinned.budget if results.pinned else None
-        turns = (results.turns, results.turn, pinned, results.pinned_turns)
+    if name == "turns" and stage.turns is not None:
+        pinned = stage.pinned.budget if stage.pinned else None
+        turns = (stage.turns, stage.turn, pinned, stage.pinned_turns)
         table = figures.turns.answer(budget, *turns)
         line = table["line"][0]
-        limit = table["limit"][results.turn - 1]
-        note = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}; "
+        limit = table["limit"][stage.turn - 1]
+        note = f"{line} may take {signed(limit)} tokens at turn {stage.turn:,}; "
         if limit < 0:
-            note = f"Nothing is left for {line} at turn {results.turn:,}: {-limit:,} tokens are missing; "
-        if results.first_cut is None:
+            note = f"Nothing is left for {line} at turn {stage.turn:,}: {-limit:,} tokens are missing; "
+        if stage.first_cut is None:
             note += "nothing is ever cut."
         else:
-            turn, section = results.first_cut
+            turn, section = stage.first_cut
             note += f"the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
-        return figures.turns, table, note + _cut_anywhere(results.turns)
+        return figures.turns, table, note + _cut_anywhere(stage.turns)
 
-    if name == "errors" and results.compared is not None:
-        counts = results.compared
-        table = figures.counter_error.answer(budget, counts.best, counts.cheap)
+    if name == "errors" and stage.requests is not None:
+        best, cheap = (
+            replace(stage.requests, counter=counter).turns(stage.settings.conversation)
+            for counter in (stage.best, stage.cheap)
+        )
+        table = figures.counter_error.answer(budget, best, cheap)
         line, error, percent, shift = (
-            table[column][results.turn - 1]
-            for column in ("line", "error", "error_percent", "shift")
+            table[column][stage.turn - 1] for column in ("line", "error", "error_percent", "shift")
         )
         size = "the same as"
         if error:
             size = f"{abs(percent):.1f} % {'more' if error > 0 else 'less'} than"
-        note = f"At turn {results.turn:,}, {counts.cheap_name} counts {size} {counts.best_name}"
+        note = f"At turn {stage.turn:,}, {stage.cheap.name} counts {size} {stage.best.name}"
         if line != ALL:
             moved = f"does not change the {line} budget"
             if shift:
@@ -329,10 +330,10 @@ def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, 
             note += f", which {moved}"
         return figures.counter_error, table, f"{note}."
 
-    if name == "conversations" and results.conversations is not None:
-        table = figures.conversations.answer(budget, results.conversations)
+    if name == "conversations" and stage.conversations is not None:
+        table = figures.conversations.answer(budget, stage.conversations)
         lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
-        note = f"{lost} lose something in at least one turn.{_cut_anywhere(results.conversations)}"
+        note = f"{lost} lose something in at least one turn.{_cut_anywhere(stage.conversations)}"
         return figures.conversations, table, note
     raise LookupError(f"These settings have no figure {brief(name)}. Open a conversation.")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from budgetkit.budget import Amount, Budget, Share, brief, check_tokens, one_line
 from budgetkit.budget.errors import unknown_name
@@ -39,12 +39,13 @@ from budgetkit.lab.explorers.budget.settings import (
 from budgetkit.lab.explorers.panel import Input, Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.figures.window import left_of_pool
 from budgetkit.models import DEFAULT_MODEL, found_by, listed_name, models, resolve
 from budgetkit.plan.advice import unused_caps
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
+
+B = TypeVar("B", bound=BudgetSettings)
 
 
 def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
@@ -81,7 +82,7 @@ def resize(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSet
 def use_unused_caps(stage: BudgetStage, section: str) -> BudgetSettings:
     """Raise a section's limit to its demand by lowering unused caps."""
     settings = stage.settings
-    plan = stage.results.plan
+    plan = stage.plan
     budget = plan.budget
     grant = plan[section]
     cap = budget.caps[section]
@@ -109,7 +110,7 @@ def set_limits(
 
     An upper limit of the whole window means no upper limit.
     """
-    window = stage.results.plan.budget.window
+    window = stage.plan.budget.window
     amount = stage.settings.amounts.get(line)
     if isinstance(amount, Share):
         ratio = amount.ratio
@@ -122,7 +123,7 @@ def set_limits(
 def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
     """Lock a reserve or section at its current size, or unlock it."""
     settings = stage.settings
-    budget = stage.results.plan.budget
+    budget = stage.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
     if not on:
         locks = {**settings.locks}
@@ -140,7 +141,7 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
     A section that is switched on again has its initial cap.
     """
-    sections = stage.results.plan.budget.sections
+    sections = stage.plan.budget.sections
     if line not in sections:
         raise LookupError(unknown_name("section", line, sections))
     cap: Amount | None = 0
@@ -152,7 +153,9 @@ def switch(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
     """Choose the plan's counter, or the model's counter if `name` is empty."""
-    return replace(stage.settings, counter=name.strip() or None)
+    counter = name.strip() or None
+    stage.library.counter(counter or stage.model)
+    return replace(stage.settings, counter=counter)
 
 
 def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
@@ -164,9 +167,9 @@ def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
 
 def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
     """Show another turn, counting from 1."""
-    if stage.results.demand is None:
+    if stage.demand is None:
         raise ValueError("There is no turn to choose. Open a conversation.")
-    turn = check_place("turn", turn, len(stage.results.demand))
+    turn = check_place("turn", turn, len(stage.demand))
     return replace(stage.settings, turn=turn)
 
 
@@ -206,20 +209,21 @@ def take_setup(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
 
 
 def initial_settings(
+    settings: B,
     library: Library,
     trace: Any,
     budget: AnyBudget,
     model: AnyModel | None,
     counter: AnyCounter | None,
     window: int | None,
-) -> BudgetSettings:
-    """Return the initial settings of an explorer from its arguments."""
+) -> B:
+    """Return the initial settings of an explorer from its defaults and arguments."""
     budget = read_budget(budget)
     model, counter, _ = filled_in(budget, model, counter)
     model = None if model is None else listed_name(model)
     name = None if trace is None else library.conversations.take(trace)
     path = str(trace) if isinstance(trace, str | Path) else ""
-    settings = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
+    settings = replace(settings, model=model or DEFAULT_MODEL, trace=name, path=path)
     if model is None and name is not None:
         # A recorded session's model and window, if the model is known.
         session_model = own_model(library.conversations.one(name, 0))
@@ -233,7 +237,7 @@ def initial_settings(
     return settings if window is None else replace(settings, window=window)
 
 
-def settings_with(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
+def settings_with(settings: B, budget: Budget) -> B:
     """Return the settings for a preset's budget or a custom budget."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
@@ -279,14 +283,13 @@ TYPED_IN = "typed in below"
 def controls(stage: BudgetStage) -> Panel:
     """Return the controls of the budget explorer."""
     settings = stage.settings
-    results = stage.results
-    budget = results.plan.budget
+    budget = stage.plan.budget
     panel = Panel(
         counters=[*encoding_names(), *RATIOS],
         traces=[(None, TYPED_IN), *((name, name) for name in stage.library.conversations.names)],
     )
     panel.group()
-    if results.demand is not None:
+    if stage.demand is not None:
         add_conversations(panel, stage)
     panel.group("Model and window")
     add_model(panel, stage)
@@ -295,10 +298,10 @@ def controls(stage: BudgetStage) -> Panel:
     panel.group("Sections")
     add_lines(panel, stage, budget.sections)
     panel.group()
-    if results.demand is not None:
-        add_place(panel, "turn", results.turn or 1, len(results.demand))
+    if stage.demand is not None:
+        add_place(panel, "turn", stage.turn or 1, len(stage.demand))
     panel.group("Demand")
-    for grant in results.plan.grants if results.demand is None else ():
+    for grant in stage.plan.grants if stage.demand is None else ():
         section = grant.section
         typed = Input("demand", {"section": section})
         words = {"label": section, "tip": f"The demand of {section}, in tokens"}
@@ -313,8 +316,8 @@ def controls(stage: BudgetStage) -> Panel:
 def add_model(panel: Panel, stage: BudgetStage) -> None:
     """Add the controls of model, preset and window."""
     settings = stage.settings
-    model = stage.results.model
-    budget = stage.results.plan.budget
+    model = stage.model
+    budget = stage.plan.budget
     own = [(OWN, budget.name or "my own budget")] if settings.own is not None else []
     # An entered window gets its own stop, even beyond the model's longest.
     stops = sorted({*window_stops(longest_window(model, budget.kind)), budget.window})
@@ -326,7 +329,7 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
     panel.add("model", settings.model)
     panel.add("preset", settings.preset)
     slide = {"among": "windows", "value": budget.window}
-    panel.line("window", slide, Number(budget.window, 1), Input("size", {"line": "window"}))
+    panel.add("window", Number(budget.window, 1), Input("size", {"line": "window"}), slide)
 
 
 def add_lines(
@@ -334,7 +337,7 @@ def add_lines(
 ) -> None:
     """Add a slider and a box for each named reserve or section."""
     settings = stage.settings
-    budget = stage.results.plan.budget
+    budget = stage.plan.budget
     window = budget.window
     needed = {a.section for a in budget.allocations if a.required or budget.floors[a.section]}
     for name, amount in settings.amounts.items():
@@ -368,11 +371,11 @@ def add_lines(
         keys = {"lock": f"lock_{name}"} if can_lock else {}
         if can_lock and is_section and name not in needed:
             keys["switch"] = f"on_{name}"
-        panel.line(
+        panel.add(
             f"line_{name}",
-            {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             number,
             Input("size", {"line": name}),
+            {"max": 100, "step": STEP, "value": percent, "of": window, "line": name},
             label=label,
             tip=f"{name}, as a percentage of the window",
             box_tip=f"{name}, in tokens{empty}",
@@ -400,25 +403,25 @@ def add_lines(
 def add_place(panel: Panel, key: str, now: int, last: int, **drawn: Any) -> None:
     """Add the slider for stepping through a conversation."""
     slide = {"min": 1, "max": last, "step": 1, "value": now}
-    panel.line(key, slide, Number(now, 1, last), **drawn)
+    panel.add(key, Number(now, 1, last), slide=slide, **drawn)
 
 
-def add_trace(panel: Panel, stage: AnyStage) -> None:
+def add_trace(panel: Panel, stage: BudgetStage) -> None:
     """Add the controls of the file and of the plan's counter."""
-    settings = stage.settings.budget_settings
-    model = stage.budget.results.model
+    settings = stage.settings
+    model = stage.model
     best = model.encoding if model.encoding_is_own else ""
     panel.add("trace", settings.trace)
     panel.add("path", settings.path)
     panel.add("counter", settings.counter or best)
 
 
-def add_conversations(panel: Panel, stage: AnyStage) -> None:
+def add_conversations(panel: Panel, stage: BudgetStage) -> None:
     """Add a list of conversations, or a search if there are many.
 
     Nothing is added for a single conversation.
     """
-    settings = stage.settings.budget_settings
+    settings = stage.settings
     now = settings.conversation
     name = str(settings.trace)
     traces = stage.library.conversations(name)

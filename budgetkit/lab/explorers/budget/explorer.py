@@ -12,17 +12,16 @@ import numpy as np
 from budgetkit.budget import Budget, many
 from budgetkit.budget.html import colour
 from budgetkit.counters import Count
-from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.base import Explorer, Kind
 from budgetkit.lab.explorers.budget.charts import charts, scene
 from budgetkit.lab.explorers.budget.controls import COMMANDS, controls, initial_settings
 from budgetkit.lab.explorers.budget.notices import status, texts
-from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.why import lost_sections, remedies
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.lab.explorers.shelves import Library, title_of
-from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.message import Data, Message
 from budgetkit.plan import Plan
@@ -39,21 +38,21 @@ FIRST = 2
 
 def reading(stage: BudgetStage) -> Data:
     """Return the plan's items for the reader, or {} without a conversation."""
-    plan = stage.results.plan
-    if stage.results.trace is None or not len(plan.decisions):
+    plan = stage.plan
+    if stage.trace is None or not len(plan.decisions):
         return {}
     reasons = plan.decisions.reasons
     numbers = {"kept": int((reasons == FITS).sum()), "cut": len(plan.decisions.cuts)}
     numbers["dropped"] = len(reasons) - sum(numbers.values())
     fates = ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number)
-    trace = stage.results.trace
-    sent = len(trace.request(stage.results.turn))
+    trace = stage.trace
+    sent = len(trace.request(stage.turn))
     items = f"{many(len(reasons), 'item')}: {sent:,} of the {many(len(trace.messages), 'message')}"
     if others := len(reasons) - sent:
         items += f", {others:,} passages or tool schemas"
     note = f"{fates} of {items}. To see why, click an item, or select it with the arrow keys and press Enter."
     return {
-        "title": f"Outcome of turn {stage.results.turn:,}",
+        "title": f"Outcome of turn {stage.turn:,}",
         "note": note,
         "blocks": list(_blocks(plan)),
     }
@@ -123,16 +122,15 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
 
 def requests(stage: BudgetStage) -> Data:
     """Return the turns with their messages, or {} without a conversation."""
-    results = stage.results
-    if results.turns is None or results.trace is None:
+    if stage.turns is None or stage.trace is None:
         return {}
-    messages = results.trace.messages
-    ends = [turn.sent for turn in results.trace.turns]
+    messages = stage.trace.messages
+    ends = [turn.sent for turn in stage.trace.turns]
     first = np.searchsorted(ends, np.arange(len(messages)), side="right") + 1
     return {
         "by": "turn",
-        "turns": results.turns.demand.index.tolist(),
-        "request": results.turn or 1,
+        "turns": stage.turns.demand.index.tolist(),
+        "request": stage.turn or 1,
         "note": "The newest messages that this turn asks for, before the budget cuts any.",
         "messages": messages,
         "first": first.tolist(),
@@ -144,7 +142,7 @@ def requests(stage: BudgetStage) -> Data:
 def status_with_reasons(stage: BudgetStage) -> Data:
     """Return the status, with the cut section that each sentence names."""
     notice = status(stage)
-    lost = lost_sections(stage.results.plan)
+    lost = lost_sections(stage.plan)
     asks = []
     for text in (notice["text"], *notice["more"]):
         words = re.split(r"[,:.\s]+", text)
@@ -155,8 +153,8 @@ def status_with_reasons(stage: BudgetStage) -> Data:
 def heading(stage: BudgetStage) -> str:
     """Return a report's title: the budget, its window and the conversation."""
     settings = stage.settings
-    budget = stage.results.budget
-    trace = stage.results.trace
+    budget = stage.budget
+    trace = stage.trace
     whose = "" if trace is None else f", {title_of(str(settings.trace), trace)}"
     name = budget.name or "Custom budget"
     return f"{name}: {budget.window:,} tokens of {settings.model}{whose}"
@@ -165,7 +163,7 @@ def heading(stage: BudgetStage) -> str:
 BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"))
 
 
-class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
+class BudgetExplorer(Explorer):
     """An explorer of a budget, with sliders.
 
     Parameters
@@ -197,11 +195,12 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     (2000, 1278)
     """
 
+    stage: BudgetStage
     kind: ClassVar[Kind] = Kind(
         commands={**OF_CONVERSATIONS, **COMMANDS},
         name="budget",
         view=BudgetView,
-        results=results,
+        stage=BudgetStage,
         scene=scene,
         controls=controls,
         status=status_with_reasons,
@@ -224,13 +223,10 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     ) -> None:
         view = self.kind.view()
         library = Library(view.report)
-        settings = initial_settings(library, trace, budget, model, counter, window)
+        settings = initial_settings(
+            BudgetSettings(), library, trace, budget, model, counter, window
+        )
         super().__init__(settings, library, view)
-
-    @property
-    def budget(self) -> Budget:
-        """The current budget, with a signed deficit if it exceeds the window."""
-        return self.stage.results.budget
 
     @property
     def plan(self) -> Plan:
@@ -238,7 +234,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
         The deficit rule of its budget is "signed".
         """
-        return self.stage.results.plan
+        return self.stage.plan
 
     @property
     def config(self) -> Data:
@@ -247,10 +243,10 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         return {
             "model": now.model,
             "preset": now.preset,
-            "counter": self.stage.results.counter.name,
+            "counter": self.stage.counter.name,
             "trace": now.trace,
             "conversation": now.conversation if now.trace else None,
-            "turn": self.stage.results.turn or None,
+            "turn": self.stage.turn or None,
             "locked": sorted({line.name for line in self.budget} & set(now.locks)),
             **to_dict(self.budget),
         }

@@ -10,8 +10,8 @@ from collections.abc import Sized
 from dataclasses import fields
 
 from budgetkit.budget import Amount, Budget, Share, many, one_line
-from budgetkit.counters import Counter, basis_for
-from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
+from budgetkit.counters import basis_for
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
 from budgetkit.message import Data
@@ -23,11 +23,10 @@ from budgetkit.trace import Trace, shipped_traces
 
 def status(stage: BudgetStage) -> Data:
     """Return the status: whether everything fits, and fixes if not."""
-    results = stage.results
-    plan = results.plan
+    plan = stage.plan
     budget = plan.budget
-    if results.trace is not None and results.trace.is_silent:
-        return silent(results.trace)
+    if stage.trace is not None and stage.trace.is_silent:
+        return silent(stage.trace)
 
     # Impossible budgets come first: an overflow, reserves and caps above the window, a window that the model lacks.
     is_overrun = plan.free < 0
@@ -35,23 +34,23 @@ def status(stage: BudgetStage) -> Data:
     impossible = warnings[:1] if is_overrun else []
     if budget.unclaimed < 0:
         impossible.append(overcommitted(budget))
-    impossible += beyond_window(budget, results.model)
+    impossible += beyond_window(stage)
 
     # Then the losses, without duplicates: the plan's sentence already states the size of a single loss.
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
         cut = sum(grant.cut for grant in plan.grants)
-        where = f"are cut at turn {results.turn:,}" if results.turn else "of the demand are cut"
+        where = f"are cut at turn {stage.turn:,}" if stage.turn else "of the demand are cut"
         sentences.append(f"{cut:,} tokens {where}.")
-    elif losses and results.turn:
+    elif losses and stage.turn:
         section = one_line(losses[0].allocation.section)
         warnings = [
-            f"At turn {results.turn:,}, {text}" if text.startswith(section) else text
+            f"At turn {stage.turn:,}, {text}" if text.startswith(section) else text
             for text in warnings
         ]
     sentences += warnings
-    sentences += beyond_output(budget, results.model)
+    sentences += beyond_output(stage)
     if budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
         below = f"{plan.remainder:,} tokens, below {budget.constrained_below:,}"
         sentences.append(
@@ -60,49 +59,50 @@ def status(stage: BudgetStage) -> Data:
         )
 
     level = "fits"
-    if sentences or results.note:
+    if sentences or stage.model.notice:
         level = "cut"
     if impossible:
         level = "over"
     if not sentences:
         sentences = ["Everything fits."]
-        if results.first_cut is not None:
-            turn, section = results.first_cut
+        if stage.first_cut is not None:
+            turn, section = stage.first_cut
             first = f"The first cut comes at turn {turn:,}, in {section}."
-            sentences = [f"Turn {results.turn:,} fits. {first}"]
-        elif results.demand is not None:
-            turns = len(results.demand)
+            sentences = [f"Turn {stage.turn:,} fits. {first}"]
+        elif stage.demand is not None:
+            turns = len(stage.demand)
             sentences = [f"All {turns:,} turns fit." if turns > 1 else "The only turn fits."]
-    sentences += missing_window(results)
-    text, *more = dict.fromkeys(filter(None, [*sentences, results.note]))
+    sentences += missing_window(stage)
+    text, *more = dict.fromkeys(filter(None, [*sentences, stage.model.notice]))
     return {"level": level, "text": text, "more": more}
 
 
-def beyond_window(budget: Budget, model: Model) -> list[str]:
+def beyond_window(stage: BudgetStage) -> list[str]:
     """List a warning if the window is larger than the model's window."""
-    longest = longest_window(model, budget.kind)
+    budget = stage.plan.budget
+    longest = longest_window(stage.model, budget.kind)
     if longest is None or budget.window <= longest:
         return []
     return [
-        f"{model.name} takes at most {longest:,} tokens, but the window is set to {budget.window:,}. "
+        f"{stage.model.name} takes at most {longest:,} tokens, but the window is set to {budget.window:,}. "
         f"Set it to {longest:,}, or choose another model."
     ]
 
 
-def beyond_output(budget: Budget, model: Model) -> list[str]:
+def beyond_output(stage: BudgetStage) -> list[str]:
     """List a warning if the output reserve exceeds the model's longest answer."""
-    unused = unused_answers(budget, model.max_output)
+    unused = unused_answers(stage.plan.budget, stage.model.max_output)
     return [two_sentences(problem, mend) for problem, mend in unused]
 
 
-def missing_window(results: BudgetResults) -> list[str]:
+def missing_window(stage: BudgetStage) -> list[str]:
     """List a notice if the chosen window exceeds the model's window."""
-    chosen = results.missing_window
+    chosen = stage.settings.missing_window
     if chosen is None:
         return []
-    window = results.plan.budget.window
+    window = stage.plan.budget.window
     return [
-        f"A window of {chosen:,} tokens was chosen, but {results.model.name} has only {window:,}, which is used."
+        f"A window of {chosen:,} tokens was chosen, but {stage.model.name} has only {window:,}, which is used."
     ]
 
 
@@ -142,15 +142,14 @@ def sentence(text: str) -> str:
 def source(stage: BudgetStage) -> str:
     """Describe the counted conversation and the counter."""
     settings = stage.settings
-    results = stage.results
-    if settings.trace is None or results.demand is None:
+    if settings.trace is None or stage.demand is None:
         sizes = "the typed sizes" if settings.demand else "typical sizes"
         return f"No conversation is open, so {sizes} are used. Open one to see every turn."
     traces = stage.library.conversations(settings.trace)
     trace = traces[settings.conversation]
-    turns = f"turn {results.turn:,} of {len(results.demand):,}"
-    counted = counted_with(results.counter, results.model, trace)
-    better = advice(results.counter)
+    turns = f"turn {stage.turn:,} of {len(stage.demand):,}"
+    counted = counted_with(stage, trace)
+    better = advice(stage.counter)
     return (
         f"{conversation_label(settings, trace, len(traces))}: {turns}, "
         f"{many(len(trace.messages), 'message')}, {counted}.{better}"
@@ -165,8 +164,10 @@ def conversation_label(settings: BudgetSettings, trace: Trace, many: int) -> str
     return f"{settings.trace}, {number} ({trace.title})"
 
 
-def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
+def counted_with(stage: BudgetStage, trace: Trace) -> str:
     """Describe the counter of a conversation, and any uncounted content."""
+    counter = stage.counter
+    model = stage.model
     left = ""
     if trace.uncounted:
         left = f", without its {' and '.join(trace.uncounted)}"
@@ -180,12 +181,10 @@ def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
 def texts(stage: BudgetStage) -> dict[str, str]:
     """Return the budget, model, counter and file as text, by format."""
     settings = stage.settings
-    budget = stage.results.budget
-    counter = stage.results.counter.name
+    budget = stage.budget
+    counter = stage.counter.name
     # The lines that count and read the conversation.
-    program = (
-        f"{budget_program(settings, stage.results.model, budget)}\ncount = {counter_of(settings)}"
-    )
+    program = f"{budget_program(settings, stage.model, budget)}\ncount = {counter_of(settings)}"
     # The set-up in one line; reports are shared, so the folders of the file are left out.
     tokenizer = "its own tokenizer" if counter == settings.model else counter
     beside = f"{settings.model}, counted with {tokenizer}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TypeVar
+from functools import cached_property
+from typing import ClassVar
 
 import pandas as pd
 
@@ -16,9 +17,9 @@ from budgetkit.budget import Allocation, Budget, brief, quoted
 from budgetkit.counters import Counter
 from budgetkit.counters.memory import Memo
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Stage
+from budgetkit.lab.explorers.shelves import Library, kept
 from budgetkit.lab.figures.turns import first_cut_row
+from budgetkit.message import Data, Message
 from budgetkit.models import Model, resolve, similar_models
 from budgetkit.plan import Item, Plan, allocate, fit
 from budgetkit.plan.batch import RequestBatch
@@ -34,7 +35,6 @@ from budgetkit.truncation import cutter
 MOST_TURNS = 5_000
 MOST_ITEMS = 1_000_000
 _MOST_CUTS = 20_000
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,91 +50,69 @@ class FileRequests:
     counter: Counter
     framing: Framing
 
-    @classmethod
-    def of(
-        cls, settings: BudgetSettings, library: Library, counter: Counter
-    ) -> FileRequests | None:
-        """Return the requests in the chosen file, or None without a file."""
-        if settings.trace is None:
-            return None
-        framing = framing_for(resolve(settings.model))
-        return cls(
-            library=library,
-            name=settings.trace,
-            roles=settings.planned_budget.roles,
-            counter=counter,
-            framing=framing,
-        )
-
     @property
     def traces(self) -> Sequence[Trace]:
         """The conversations in the file."""
         return self.library.conversations(self.name)
 
+    @cached_property
+    def key(self) -> tuple[Hashable, ...]:
+        """What the counts depend on."""
+        return self.name, self.counter.name, tuple(self.roles.items()), self.framing
+
+    @kept
     def turns(self, conversation: int) -> RequestBatch:
         """Return the turns of one conversation."""
         trace = self.traces[conversation]
+        return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
 
-        def count() -> RequestBatch:
-            return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
-
-        return self._once(("turns", conversation), count)
-
+    @kept
     def items(self, conversation: int, turn: int) -> Items:
         """Return the items to keep or cut in one turn."""
-        trace = self.traces[conversation]
-        return self._once(("items", conversation, turn), lambda: self._items(trace, turn))
+        return self._items(self.traces[conversation], turn)
 
+    @kept
     def all_turns(self) -> RequestBatch:
         """Return the turns of all conversations."""
         traces = self.traces
+        demand = self.demands()
+        rows = demand.index
+        return self._batch(demand, traces, lambda row: (traces[rows[row][0]], rows[row][1]))
 
-        def count() -> RequestBatch:
-            rows = (demand := self.demands()).index
-            return self._batch(demand, traces, lambda row: (traces[rows[row][0]], rows[row][1]))
-
-        return self._once(("every",), count)
-
+    @kept
     def demand(self, conversation: int) -> pd.DataFrame:
         """Return one conversation's demand by turn and section, in tokens."""
+        trace = self.traces[conversation]
+        if len(self.traces) == 1:  # for several, `demands` reports the progress
+            self.library.announce(trace, self.counter)
+        return trace.demand(self.counter, self.roles or None, self.framing)
 
-        def count() -> pd.DataFrame:
-            trace = self.traces[conversation]
-            if len(self.traces) == 1:  # for several, `demands` reports the progress
-                self.library.announce(trace, self.counter)
-            return trace.demand(self.counter, self.roles or None, self.framing)
-
-        return self._once(("demand", conversation), count)
-
+    @kept
     def demands(self) -> pd.DataFrame:
         """Return the demand of all conversations by turn and section, in tokens."""
+        many = len(self.traces)
+        roles = self.roles or DEFAULT_ROLES
+        rows = {}
+        for conversation, trace in enumerate(self.traces):
+            self.library.report(
+                f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
+                conversation / many,
+            )
+            # The items of so many conversations would fill the memory; a copy keeps them only here.
+            copied = trace if many <= MOST_TURNS else replace(trace)
+            tally = copied.tally(self.counter, roles, self.framing)
+            columns = tally.columns(trace.turns, [*roles.values()])
+            for turn, tokens in enumerate(zip(*columns.values(), strict=True), start=1):
+                rows[conversation, turn] = dict(zip(columns, tokens, strict=True))
+        frame = pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows))
+        frame = frame.rename_axis(["conversation", "turn"]).fillna(0).astype("int64")
+        frame.attrs["roles"] = dict(roles)
+        return frame
 
-        def count() -> pd.DataFrame:
-            many = len(self.traces)
-            roles = self.roles or DEFAULT_ROLES
-            rows = {}
-            for conversation, trace in enumerate(self.traces):
-                self.library.report(
-                    f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
-                    conversation / many,
-                )
-                # The items of so many conversations would fill the memory; a copy keeps them only here.
-                copied = trace if many <= MOST_TURNS else replace(trace)
-                tally = copied.tally(self.counter, roles, self.framing)
-                columns = tally.columns(trace.turns, [*roles.values()])
-                for turn, tokens in enumerate(zip(*columns.values(), strict=True), start=1):
-                    rows[conversation, turn] = dict(zip(columns, tokens, strict=True))
-            frame = pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows))
-            frame = frame.rename_axis(["conversation", "turn"]).fillna(0).astype("int64")
-            frame.attrs["roles"] = dict(roles)
-            return frame
-
-        return self._once(("demands",), count)
-
-    @property
+    @kept
     def cut(self) -> Cut:
-        """A function that cuts an item, computing each cut once."""
-        return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
+        """Return a function that cuts an item, computing each cut once."""
+        return remembered(cutter(self.counter, self.framing))
 
     def _batch(
         self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]
@@ -150,14 +128,10 @@ class FileRequests:
             trace, turn = at(row)
             return self._items(trace, turn)
 
-        return RequestBatch(demand, items, self.cut)
+        return RequestBatch(demand, items, self.cut())
 
     def _items(self, trace: Trace, turn: int) -> Items:
         return Items(trace.items(turn, self.counter, self.roles or None, self.framing))
-
-    def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        counted = (self.name, self.counter.name, tuple(self.roles.items()), self.framing)
-        return self.library.once((*counted, "requests", *what), make)
 
 
 def remembered(cut: Cut) -> Cut:
@@ -173,116 +147,176 @@ def remembered(cut: Cut) -> Cut:
 
 
 @dataclass(frozen=True)
-class TwoCounts:
-    """A conversation's turns, counted by the best and by a cheap counter."""
+class BudgetStage:
+    """The settings of a budget, and everything that follows from them.
 
-    best: RequestBatch
-    cheap: RequestBatch
-    best_name: str
-    cheap_name: str
+    Each result is computed when it is first used.
+    """
 
+    settings: BudgetSettings
+    library: Library
 
-@dataclass(frozen=True)
-class BudgetResults:
-    """Results of the budget settings."""
+    #: What is billed.
+    subject: ClassVar[str] = "everything that this turn asks for, before any cuts"
+    #: Whether the turns of the open conversation are planned, instead of typical sizes.
+    plans_turns: ClassVar[bool] = True
 
-    model: Model
-    budget: Budget  # to copy or save
-    plan: Plan  # of the chosen turn, by the same budget with a signed deficit
-    counter: Counter
-    turn: int = 0  # the chosen turn, counting from 1
-    turns: RequestBatch | None = None  # all turns of the conversation
-    first_cut: tuple[int, str] | None = None  # the first turn with a cut, and the section cut most
-    pinned: Plan | None = None  # the chosen turn, planned with the pinned budget
-    pinned_turns: RequestBatch | None = None
-    compared: TwoCounts | None = None
-    conversations: RequestBatch | None = None  # all turns of all conversations in the file
-    trace: Trace | None = None
-    note: str = ""  # on an unknown or retired model
-    missing_window: int | None = None  # the chosen window, if the model lacks it
+    @cached_property
+    def model(self) -> Model:
+        """The model."""
+        return resolve(self.settings.model)
 
-    @property
-    def budget_results(self) -> BudgetResults:
-        """The results for the budget, which are these results."""
-        return self
+    @cached_property
+    def counter(self) -> Counter:
+        """The counter of the plan."""
+        return self.library.counter(self.settings.counter or self.model)
 
-    @property
+    @cached_property
+    def best(self) -> Counter:
+        """The best counter known for the model."""
+        return self.library.counter(self.model)
+
+    @cached_property
+    def cheap(self) -> Counter:
+        """The cheap counter whose error is shown."""
+        return self.library.counter(self.settings.cheap)
+
+    @cached_property
+    def is_one_count(self) -> bool:
+        """True if the cheap counter always gives the best count."""
+        return same_count(self.cheap, self.best)
+
+    @cached_property
+    def framing(self) -> Framing:
+        """The tokens that the model adds to each message."""
+        return framing_for(self.model)
+
+    @cached_property
+    def roles(self) -> Mapping[str, str]:
+        """The section of each role."""
+        return self.settings.planned_budget.roles
+
+    @cached_property
+    def file(self) -> FileRequests:
+        """The requests in the chosen file."""
+        return FileRequests(
+            library=self.library,
+            name=str(self.settings.trace),
+            roles=self.roles,
+            counter=self.counter,
+            framing=self.framing,
+        )
+
+    @cached_property
+    def requests(self) -> FileRequests | None:
+        """The requests to plan, or None if sizes are planned."""
+        return None if self.settings.trace is None or not self.plans_turns else self.file
+
+    @cached_property
+    def trace(self) -> Trace | None:
+        """The conversation that is planned."""
+        if self.requests is None:
+            return None
+        return self.library.conversations.one(self.requests.name, self.settings.conversation)
+
+    @cached_property
+    def turns(self) -> RequestBatch | None:
+        """All turns of the conversation."""
+        if self.trace is None or self.requests is None:
+            return None
+        return self.requests.turns(self.settings.conversation)
+
+    @cached_property
     def demand(self) -> pd.DataFrame | None:
         """The demand by turn and section, or None without a conversation."""
+        return None if self.turns is None else self.turns.demand
+
+    @cached_property
+    def turn(self) -> int:
+        """The chosen turn, counting from 1, or 0 without a conversation."""
+        if self.turns is None:
+            return 0
+        last = len(self.turns.demand)
+        return min(self.settings.turn or last, last)
+
+    @cached_property
+    def sent(self) -> tuple[Sequence[Message], list[str]]:
+        """The messages of the shown request, and its other parts."""
+        if self.trace is None:
+            return [], []
+        return self.trace.request(self.turn), ["the passages"] * bool(self.trace.contexts)
+
+    @cached_property
+    def facts(self) -> Data:
+        """Further facts for the checks of the budget."""
+        return {}
+
+    @cached_property
+    def signed_budget(self) -> Budget:
+        """The budget to plan with, which has a signed deficit."""
+        return self.settings.budget if self.requests is None else self.settings.planned_budget
+
+    @cached_property
+    def typed_demand(self) -> dict[str, int]:
+        """The demands without a conversation: entered or typical sizes."""
+        settings = self.settings
+        budget = self.signed_budget
+        preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
+        typical = preset.demand if preset else {}
+        return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the chosen turn, whose budget has a signed deficit."""
+        return self._plan(self.signed_budget, self.requests)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The budget to copy or save."""
+        return kept_deficit(self.signed_budget, self.settings.base.deficit)
+
+    @cached_property
+    def first_cut(self) -> tuple[int, str] | None:
+        """The first turn with a cut, and the section that is cut most in it."""
         if self.turns is None:
             return None
-        return self.turns.demand
+        first = first_cut_row(self.turns.columns(self.signed_budget))
+        return first and (int(self.turns.demand.index[first[0]]), first[1])
 
+    @cached_property
+    def pinned(self) -> Plan | None:
+        """The chosen turn, planned with the pinned budget."""
+        if self.settings.pinned is None:
+            return None
+        pinned = shown(self.settings.pinned, self.signed_budget)
+        return self._plan(pinned, self._pinned_requests)
 
-BudgetStage = Stage[BudgetSettings, BudgetResults]
+    @cached_property
+    def pinned_turns(self) -> RequestBatch | None:
+        """All turns of the conversation, in the sections of the pinned budget."""
+        requests = self._pinned_requests
+        return None if requests is None else requests.turns(self.settings.conversation)
 
+    @cached_property
+    def conversations(self) -> RequestBatch | None:
+        """All turns of all conversations in the file, if there are several."""
+        if self.requests is None or len(self.requests.traces) < 2:
+            return None
+        return self.requests.all_turns()
 
-def results(settings: BudgetSettings, library: Library) -> BudgetResults:
-    """Compute the results of the settings."""
-    model = resolve(settings.model)
-    counter = library.counter(settings.counter or model)
-    budget = settings.planned_budget
-    requests = FileRequests.of(settings, library, counter)
-    conversation = settings.conversation
-    turn = 0
-    if requests is not None:
-        trace = library.conversations.one(requests.name, conversation)
-        turns = requests.turns(conversation)
-        turn = min(settings.turn or len(turns.demand), len(turns.demand))
-    bare = BudgetResults(
-        model=model,
-        budget=kept_deficit(budget, settings.base.deficit),
-        plan=plan_turn(budget, settings, requests, turn),
-        counter=counter,
-        turn=turn,
-        note=model.notice,
-        missing_window=settings.missing_window,
-    )
-    pinned = None
-    if settings.pinned is not None:
-        pinned = shown(settings.pinned, budget)
-    if requests is None:
-        if pinned is None:
-            return bare
-        return replace(bare, pinned=allocate(pinned, typed_demand(settings, budget)))
+    @cached_property
+    def _pinned_requests(self) -> FileRequests | None:
+        """The requests with the roles of the pinned budget, if it has its own."""
+        pinned = self.settings.pinned
+        if pinned is None or self.requests is None:
+            return None
+        return replace(self.requests, roles=pinned.roles or self.signed_budget.roles)
 
-    # Both counts of every turn, and the first cut; the index of the demand is the turn.
-    best = library.counter(model)
-    cheap = library.counter(settings.cheap)
-    planned = replace(
-        bare,
-        turns=turns,
-        compared=TwoCounts(
-            best=replace(requests, counter=best).turns(conversation),
-            cheap=replace(requests, counter=cheap).turns(conversation),
-            best_name=best.name,
-            cheap_name=cheap.name,
-        ),
-        conversations=requests.all_turns() if len(requests.traces) > 1 else None,
-        trace=trace,
-    )
-    if first := first_cut_row(turns.columns(budget)):
-        row, section = first
-        planned = replace(planned, first_cut=(int(turns.demand.index[row]), section))
-    if pinned is None:
-        return planned
-
-    # A pinned budget with roles of its own puts the messages into its own sections.
-    requests = replace(requests, roles=pinned.roles or budget.roles)
-    return replace(
-        planned,
-        pinned=plan_turn(pinned, settings, requests, turn),
-        pinned_turns=requests.turns(conversation),
-    )
-
-
-def plan_turn(
-    budget: Budget, settings: BudgetSettings, requests: FileRequests | None, turn: int
-) -> Plan:
-    """Plan one turn of the chosen conversation, or the entered sizes."""
-    if requests is None:
-        return allocate(budget, typed_demand(settings, budget))
-    return fit(budget, requests.items(settings.conversation, turn), requests.cut)
+    def _plan(self, budget: Budget, requests: FileRequests | None) -> Plan:
+        """Plan the chosen turn, or the entered sizes, with a budget."""
+        if requests is None:
+            return allocate(budget, self.typed_demand)
+        return fit(budget, requests.items(self.settings.conversation, self.turn), requests.cut())
 
 
 def same_count(one: Counter, other: Counter) -> bool:
@@ -339,13 +373,6 @@ class UnknownModelError(ValueError):
             f"No model {brief(name)} is listed.{choose} To use an unlisted model, keep the current model, set "
             "its window and choose a counter."
         )
-
-
-def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return the entered or typical sizes, for use without a conversation."""
-    preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
-    typical = preset.demand if preset else {}
-    return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:

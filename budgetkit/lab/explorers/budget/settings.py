@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
 from budgetkit.budget.errors import unknown_name
+from budgetkit.message import Data, Raw
 from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.presets import preset
 
@@ -164,46 +165,39 @@ class BudgetSettings:
         return self.pins[-1].budget if self.pins else None
 
     @property
-    def unpinned(self) -> BudgetSettings:
+    def unpinned(self) -> Self:
         """The settings without pins."""
         return replace(self, pins=())
 
     #: The shelf of the library with the shown contents.
     shelf: ClassVar[str] = "conversations"
+    #: The fields that a reset keeps.
+    kept: ClassVar[Sequence[str]] = ("trace", "path", "conversation", "turn", "locks", "pins")
+    #: The values of other fields after the choice of another model.
+    afresh: ClassVar[Raw] = {}
 
-    @property
-    def budget_settings(self) -> BudgetSettings:
-        """The settings of the budget, which are these settings."""
-        return self
+    def with_budget(self, budget: BudgetSettings) -> Self:
+        """Return the settings with the budget of other settings."""
+        values: Data = {f.name: getattr(budget, f.name) for f in fields(BudgetSettings)}
+        return replace(self, **(values | self._afresh(budget.model)))
 
-    def with_budget(self, budget_settings: BudgetSettings) -> BudgetSettings:
-        """Return the settings with other budget settings."""
-        return budget_settings
+    def _afresh(self, model: str) -> Data:
+        """Return the values that another model resets, by field."""
+        return {} if model == self.model else {**self.afresh}
 
-    def showing(self, name: str | None, path: str = "") -> BudgetSettings:
-        """Return the settings for another file, or for entered sizes."""
-        return replace(self, trace=name, path=path, conversation=0, turn=None)
-
-    def showing_conversation(self, number: int) -> BudgetSettings:
-        """Return the settings for another conversation in the file.
+    def showing(self, name: str | None, path: str = "", number: int = 0) -> Self:
+        """Return the settings for a conversation in a file, or for entered sizes.
 
         `number` is the index of the conversation, counting from 0.
         """
-        return replace(self, conversation=number, turn=None)
+        return replace(self, trace=name, path=path, conversation=number, turn=None)
 
-    def as_at(self, start: BudgetSettings) -> BudgetSettings:
-        """Return the initial settings with the current conversation, locks and pins."""
-        return replace(
-            start,
-            trace=self.trace,
-            path=self.path,
-            conversation=self.conversation,
-            turn=self.turn,
-            locks=self.locks,
-            pins=self.pins,
-        )
+    def as_at(self, start: Self) -> Self:
+        """Return the settings after a reset, which keeps what is open."""
+        kept: Data = {name: getattr(self, name) for name in self.kept}
+        return replace(start, **kept)
 
-    def with_model(self, name: str, model: Model) -> BudgetSettings:
+    def with_model(self, name: str, model: Model) -> Self:
         """Return the settings for another model, keeping the window if possible.
 
         If the longest window of the other model is shorter than the chosen window, the longest window is used, and
@@ -213,12 +207,16 @@ class BudgetSettings:
         if chosen is None and self.own is not None:
             chosen = self.own.window
         longest = longest_window(model)
-        if chosen is None or longest is None or chosen <= longest:
-            return replace(self, model=name, window=chosen, missing_window=None)
-        window = None if self.own is None else longest
-        return replace(self, model=name, window=window, missing_window=chosen)
+        window = chosen
+        missing = None
+        if chosen is not None and longest is not None and chosen > longest:
+            window = None if self.own is None else longest
+            missing = chosen
+        return replace(
+            self, model=name, window=window, missing_window=missing, **self._afresh(name)
+        )
 
-    def resize(self, line: str, size: Amount | None) -> BudgetSettings:
+    def resize(self, line: str, size: Amount | None) -> Self:
         """Return the settings with one size changed.
 
         The line is the window, a reserve or a section. A size of None means no cap.
@@ -233,7 +231,7 @@ class BudgetSettings:
         amount = resized(self.amounts[line], size, budget.window, line in budget.caps)
         return self.with_amount(line, amount)
 
-    def with_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
+    def with_amount(self, line: str, amount: Amount | None) -> Self:
         """Return the settings with another amount for a reserve or a section."""
         if line in self.locks:
             locked = self.locks[line]

@@ -8,12 +8,7 @@ from dataclasses import replace
 from budgetkit.budget import brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
 from budgetkit.lab.explorers.budget.controls import resize, use_unused_caps
-from budgetkit.lab.explorers.budget.results import (
-    BudgetStage,
-    FileRequests,
-    kept_deficit,
-    plan_turn,
-)
+from budgetkit.lab.explorers.budget.results import BudgetStage, kept_deficit
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, enough_window
 from budgetkit.lab.explorers.folds import Content, button, choice, set_line, text_part
 from budgetkit.lab.figures.question import signed
@@ -38,7 +33,7 @@ class WhyFold(Content):
         """Return the parts of the panel: reasons for a loss, and fixes."""
         self._settings = stage.settings
         self._offers = {}
-        plan = stage.results.plan
+        plan = stage.plan
         lost = lost_sections(plan)
         if not lost:
             return [text_part("Nothing is lost, so there is nothing to fix.")]
@@ -81,19 +76,18 @@ class WhyFold(Content):
         if mend.budget is None:
             return {**row, "note": "Change the text itself; no setting can."}
         for to in _ways(stage, mend):
-            after = replace(stage, settings=to)
-            plan = plan_of(after)
-            if not _is_lost(plan, of):
+            after = replace(stage, settings=to).plan
+            if not _is_lost(after, of):
                 key = f"{mend.line} {len(self._offers)}"  # two changes may concern the same line
                 self._offers[key] = to
-                offer = _offer(after, plan, "Apply", {"mend": key})
+                offer = _offer(stage, after, "Apply", {"mend": key})
                 return {**row, "note": offer["tip"], "button": offer}
         return row
 
 
 def remedies(stage: BudgetStage) -> list[Data]:
     """Return single changes to offer, each tested with a new plan."""
-    plan = stage.results.plan
+    plan = stage.plan
     budget = plan.budget
     left = left_of_pool(plan)
     lost = lost_sections(plan)
@@ -127,7 +121,7 @@ def remedies(stage: BudgetStage) -> list[Data]:
             after = _moved(stage, resize, "window", window)
             return after is not None and not lost_sections(after)
 
-        for window in enough_window(budget, stage.results.model, is_whole):
+        for window in enough_window(budget, stage.model, is_whole):
             offer_line("Set window to", "window", window)
     return buttons
 
@@ -140,7 +134,7 @@ def _moved(
     A change fails if it is not allowed, or if the window is then too small.
     """
     try:
-        after = plan_of(replace(stage, settings=change(stage, *values)))
+        after = replace(stage, settings=change(stage, *values)).plan
     except (ValueError, LookupError):
         return None
     return None if too_many(after) else after
@@ -150,20 +144,13 @@ def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
     """Return a button that makes a change and previews the resulting bar."""
     if rest := sum(grant.cut for grant in after.grants):
         label = f"{label} ({rest:,} still cut)"
-    shown = bar(replace(stage, results=replace(stage.results, plan=after)))
-    return button(label, tells, tip=difference(stage.results.plan, after), bar=shown)
+    tip = difference(stage.plan, after)
+    return button(label, tells, tip=tip, bar=bar(stage, after))
 
 
 def lost_sections(plan: Plan) -> list[str]:
     """Return the sections that lose something, ordered by tokens lost."""
     return [g.section for g in sorted(plan.grants, key=lambda grant: -grant.cut) if g.cut > 0]
-
-
-def plan_of(stage: BudgetStage) -> Plan:
-    """Plan the shown turn under other settings."""
-    settings = stage.settings
-    requests = FileRequests.of(settings, stage.library, stage.results.counter)
-    return plan_turn(settings.planned_budget, settings, requests, stage.results.turn)
 
 
 def difference(before: Plan, after: Plan) -> str:

@@ -12,7 +12,7 @@ from budgetkit.budget.html import GREY
 from budgetkit.files import read_toml
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
-from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
+from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, figure, table_text
 from budgetkit.lab.figures.question import dollars, short, table_rows
 from budgetkit.lab.replay.figures import LINE_NOTES, LINES
@@ -29,32 +29,30 @@ FIGURES = ("timeline", "caching", "dropping", "fan", "spending")
 
 def scene(stage: ConversationStage) -> Data:
     """Return the state of the view, with the shown policy's key figures."""
-    results = stage.results
-    kpis = [*_totals(results), _evidence(results), _now(results)]
     return {
         "source": source(stage),
-        "kpis": [kpi.drawn for kpi in kpis],
+        "kpis": [kpi.drawn for kpi in kpis(stage)],
         "figures": [*FIGURES],
         "tabs": read_toml("glossary.toml")["conversation"]["tabs"],
     }
 
 
-def lanes(results: ConversationResults) -> list[Data]:
+def lanes(stage: ConversationStage) -> list[Data]:
     """Return a row for each compared policy, cheapest first."""
-    order = [*results.replays]
+    order = [*stage.replays]
     drawn = []
-    for row in table_rows(results.compared.ranking):
+    for row in table_rows(stage.compared.ranking):
         name = row["policy"]
-        replayed = results.replays[name]
+        replayed = stage.replays[name]
         cost = f"{row['relative_cost']:.2f} x" if np.isnan(row["cost"]) else dollars(row["cost"])
         drawn.append(
             {
                 "key": name,
                 "color": LINES[order.index(name) % len(LINES)],
-                "main": name == results.main,
+                "main": name == stage.settings.main,
                 "sizes": replayed.outline,
-                "usable": results.budget.usable,
-                "here": results.request / results.requests,
+                "usable": stage.budget.usable,
+                "here": stage.request / stage.request_count,
                 "cost": cost,
                 "cuts": f"{np.count_nonzero(replayed.frame['dropped']):,}",
                 "cached": f"{row['cached_share']:.0%}",
@@ -64,63 +62,69 @@ def lanes(results: ConversationResults) -> list[Data]:
     return drawn
 
 
-def _totals(results: ConversationResults) -> list[Kpi]:
-    first = results.shown.first_loss
-    value = "none"
-    change = ""
+def kpis(stage: ConversationStage) -> list[Kpi]:
+    """Return the key figures of the shown policy."""
+    first = stage.shown.first_loss
+    loss = "none"
+    loss_request = ""
     if first is not None:
-        value = f"turn {results.turn_of(first):,}"
-        change = f"request {first:,}" if results.run.by == "request" else ""
-    tip = f"The first request in which something is missing under {brief(results.main)}"
-    totals = results.shown.totals
+        loss = f"turn {stage.turn_of(first):,}"
+        loss_request = f"request {first:,}" if stage.by == "request" else ""
+    loss_tip = f"The first request in which something is missing under {brief(stage.settings.main)}"
+
+    totals = stage.shown.totals
     sent = int(totals["sent"])
-    cached = int(totals["cached"])
-    cost = totals["cost"]
-    is_known = cost == cost
-    money = dollars(cost) if is_known else "unknown"
-    what = "A required price is unknown"
-    if is_known:
-        what = "All requests with their answers and summaries"
+    money = "unknown"
+    money_tip = "A required price is unknown"
+    if totals["cost"] == totals["cost"]:
+        money = dollars(totals["cost"])
+        money_tip = "All requests with their answers and summaries"
+
+    # The needed messages that were in the window, marked or guessed.
+    needed, present = stage.shown.evidence
+    label = "needed messages kept"
+    how = _MARKS
+    if not needed or str(stage.shown.pairs["source"].iloc[0]) != "marked":
+        label = f"{label} (guess)"
+        how = _GUESS
+    kept = Kpi(
+        "evidence", label, "none found", f"{how} No needed messages were found.", short="none"
+    )
+    if needed:
+        tip = f"{how} {present:,} of {needed:,} needed messages were in the window when needed."
+        kept = Kpi("evidence", label, f"{present / needed:.0%}", tip)
+
+    row = stage.shown.frame.iloc[stage.request - 1]
+    here = int(row["sent"])
+    cached = f"{int(row['cached']):,} cached"
     return [
-        Kpi("first", "first loss", value, tip, change),
-        Kpi("sent", "total sent", short(sent), f"{sent:,} tokens; requests: {results.requests:,}"),
+        Kpi("first", "first loss", loss, loss_tip, loss_request),
+        Kpi(
+            "sent", "total sent", short(sent), f"{sent:,} tokens; requests: {stage.request_count:,}"
+        ),
         Kpi(
             "cached",
             "read from the cache",
             f"{totals['cached_share']:.1%}",
-            f"{cached:,} of {sent:,} tokens sent",
+            f"{int(totals['cached']):,} of {sent:,} tokens sent",
         ),
         Kpi(
             "cost",
             "total cost",
             money,
-            f"{what}; {results.run.prices.source}",
-            level="" if is_known else "alarm",
+            f"{money_tip}; {stage.prices.source}",
+            level="alarm" if money == "unknown" else "",
+        ),
+        kept,
+        Kpi(
+            "now",
+            f"sent at {stage.by} {stage.request:,}",
+            f"{here:,}",
+            f"{stage.named(stage.request)}: {here:,} tokens sent, {cached}",
+            cached,
+            short=short(here),
         ),
     ]
-
-
-def _evidence(results: ConversationResults) -> Kpi:
-    needed, present = results.shown.evidence
-    guessed = not needed or str(results.shown.pairs["source"].iloc[0]) != "marked"
-    label, how = (
-        ("needed messages kept (guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
-    )
-    if not needed:
-        return Kpi(
-            "evidence", label, "none found", f"{how} No needed messages were found.", short="none"
-        )
-    tip = f"{how} {present:,} of {needed:,} needed messages were in the window when needed."
-    return Kpi("evidence", label, f"{present / needed:.0%}", tip)
-
-
-def _now(results: ConversationResults) -> Kpi:
-    row = results.shown.frame.iloc[results.request - 1]
-    sent = int(row["sent"])
-    change = f"{int(row['cached']):,} cached"
-    tip = f"{results.named(results.request)}: {sent:,} tokens sent, {change}"
-    label = f"sent at {results.run.by} {results.request:,}"
-    return Kpi("now", label, f"{sent:,}", tip, change, short=short(sent))
 
 
 MARKED = ("timeline", "caching", "dropping")
@@ -130,13 +134,12 @@ MOST_ROWS = 1_000  # of a table on the page
 
 def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
     """Return the page's figures by name."""
-    results = stage.results
     drawn = {}
     for name in FIGURES:
-        table, spec = _drawn(name, results)
-        note = _note(name, table, results)
+        table, spec = _drawn(name, stage)
+        note = _note(name, table, stage)
         if name in MARKED:
-            spec = marked(spec, results.request)
+            spec = marked(spec, stage.request)
         shown = None
         if name in opened:
             shown = table_text(table.head(MOST_ROWS))
@@ -147,17 +150,17 @@ def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]
     return drawn
 
 
-def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]:
+def _drawn(name: str, stage: ConversationStage) -> tuple[pd.DataFrame, Data]:
     if name == "fan":
-        budget = results.budget_results.plan.budget
+        budget = stage.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
         if budget.usable > 0.85 * budget.window:
             del limits["window"]  # two lines so close look like one
-        table = results.drawn[1].assign(**{f"limit: {limit}": at for limit, at in limits.items()})
+        table = stage.drawn[1].assign(**{f"limit: {limit}": at for limit, at in limits.items()})
         return table, figures.fan.draw(table)
     if name == "spending":
-        return results.compared.spending
-    return results.shown.drawn(name)
+        return stage.compared.spending
+    return stage.shown.drawn(name)
 
 
 def marked(spec: Data, request: int) -> Data:
@@ -169,29 +172,31 @@ def marked(spec: Data, request: int) -> Data:
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 
 
-def _note(name: str, table: pd.DataFrame, results: ConversationResults) -> str:
+def _note(name: str, table: pd.DataFrame, stage: ConversationStage) -> str:
     """Return the sentence under a figure, which answers the figure's question."""
-    here = results.named(results.request)
+    here = stage.named(stage.request)
     match name:
         case "timeline":
-            cuts = int((results.shown.frame["dropped"] > 0).sum())
-            sent = int(results.shown.frame["sent"].iloc[results.request - 1])
+            cuts = int((stage.shown.frame["dropped"] > 0).sum())
+            sent = int(stage.shown.frame["sent"].iloc[stage.request - 1])
             cut = f"cuts at {many(cuts, 'request')}" if cuts else "never cuts"
-            sentence = f"{here.capitalize()} sends {sent:,} tokens; {brief(results.main)} {cut}"
-            return f"{sentence}. Click to go to a {results.run.by}."
+            sentence = (
+                f"{here.capitalize()} sends {sent:,} tokens; {brief(stage.settings.main)} {cut}"
+            )
+            return f"{sentence}. Click to go to a {stage.by}."
         case "caching":
-            row = table.iloc[results.request - 1]
+            row = table.iloc[stage.request - 1]
             parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
             timed = " The messages have no timestamps, so every pause counts as short."
-            if results.timed:
+            if stage.timed:
                 timed = ""
             return f"{here.capitalize()}: {', '.join(parts)} tokens.{timed}"
         case "dropping":
-            gone = int((table["until"] <= results.request).sum())
+            gone = int((table["until"] <= stage.request).sum())
             return f"Each line is a message while it is in the window; by {here}, {gone:,} messages are gone."
         case "spending":
             return _spending_note(table)
-    return _fan_note(results)
+    return _fan_note(stage)
 
 
 def _spending_note(table: pd.DataFrame) -> str:
@@ -208,18 +213,18 @@ def _spending_note(table: pd.DataFrame) -> str:
     return f"{least} in total under {brief(low)}, {most} under {brief(high)}."
 
 
-def _fan_note(results: ConversationResults) -> str:
+def _fan_note(stage: ConversationStage) -> str:
     parts = []
-    for row in results.ahead.to_dict("records"):
+    for row in stage.ahead.to_dict("records"):
         if pd.isna(row["median"]):
             continue
         amount = dollars if row["event"] == "money spent" else short
         last = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         turns = f"turn {row['median']:,} ({row['low']:,} to {last})"
         parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
-    sizes, known = results.drawn[0], len(results.trace.turns)
+    sizes, known = stage.drawn[0], len(stage.trace.turns)
     drawn = f"{len(sizes):,} continuations drawn from {many(known, 'turn')} of this conversation"
-    drawn += " and from other conversations in its file" * (results.pace is not None)
+    drawn += " and from other conversations in its file" * (stage.pace is not None)
     # The past is known, so the range covers the growth alone.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
     growth = (
@@ -227,4 +232,4 @@ def _fan_note(results: ConversationResults) -> str:
         f"{high:,.0f} tokens."
     )
     sentence = "; ".join(parts).capitalize() or "No limit is reached in these turns"
-    return f"{drawn}, without pruning. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"
+    return f"{drawn}, without pruning. {growth} {sentence}. {LINE_NOTES[stage.pace is not None]}"

@@ -21,13 +21,13 @@ from budgetkit.lab.explorers.budget.controls import (
     check_place,
 )
 from budgetkit.lab.explorers.conversation.charts import lanes
-from budgetkit.lab.explorers.conversation.results import (
+from budgetkit.lab.explorers.conversation.results import ConversationStage
+from budgetkit.lab.explorers.conversation.settings import (
     CHOICES,
     LIFETIMES,
     LONGEST,
     OWN,
     ConversationSettings,
-    ConversationStage,
     label_of,
 )
 from budgetkit.lab.explorers.panel import Input, Number, Panel
@@ -85,9 +85,9 @@ def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
     """Choose one request per turn or answer, staying in the shown turn."""
     request = stage.settings.request
     if request is not None:
-        turns = [turn.number for turn in requests_of(stage.results.trace, by)]
+        turns = [turn.number for turn in requests_of(stage.trace, by)]
         # The last request of that turn.
-        request = bisect_right(turns, stage.results.turn_of(stage.results.request))
+        request = bisect_right(turns, stage.turn_of(stage.request))
     return replace(stage.settings, by=by, request=request)
 
 
@@ -141,7 +141,7 @@ def type_price(
 
 def choose_request(stage: ConversationStage, request: int) -> ConversationSettings:
     """Choose a request, counting from 1."""
-    return replace(stage.settings, request=check_place("request", request, stage.results.requests))
+    return replace(stage.settings, request=check_place("request", request, stage.request_count))
 
 
 def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
@@ -179,11 +179,10 @@ MOST_TURNS = 10_000  # maximum number of turns to forecast
 def controls(stage: ConversationStage) -> Panel:
     """Return the controls of the conversation explorer."""
     settings = stage.settings
-    results = stage.results
     own = ((OWN, OWN),) if settings.own_cache else ()
     panel = Panel(
         "conversation",
-        counters=[results.budget_results.model.encoding, *RATIOS],
+        counters=[stage.model.encoding, *RATIOS],
         traces=[(name, name) for name in stage.library.conversations.names],
         policies=[
             *((name, c.label, c.says, name in SYSTEMS) for name, c in CHOICES.items()),
@@ -195,20 +194,20 @@ def controls(stage: ConversationStage) -> Panel:
     panel.group()
     add_conversations(panel, stage)
     panel.group(under=True)
-    words = {"label": "Turn", "box_tip": "Turn number"} if results.run.by == "turn" else {}
-    add_place(panel, "request", results.request, results.requests, **words)
+    words = {"label": "Turn", "box_tip": "Turn number"} if stage.by == "turn" else {}
+    add_place(panel, "request", stage.request, stage.request_count, **words)
     panel.group(under=True)
-    panel.add("policies", settings.chosen, lanes=lanes(results))
+    panel.add("policies", settings.chosen, lanes=lanes(stage))
     panel.inputs["main"] = Input("main")
     panel.group(label_of(settings.main))
     _add_numbers(panel, stage)
     panel.group("Budget")
-    add_model(panel, stage.budget)
+    add_model(panel, stage)
     # No locks are needed, because no command here moves another line.
-    add_lines(panel, stage.budget, ("output", results.section), can_lock=False)
+    add_lines(panel, stage, ("output", stage.section), can_lock=False)
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)
-    panel.add("by", results.run.by)
+    panel.add("by", stage.by)
     panel.add("within", settings.within)
     panel.group("Smallest history", folds=True)
     floor = settings.floor
@@ -226,12 +225,12 @@ def controls(stage: ConversationStage) -> Panel:
         day=settings.on.isoformat() if settings.on else "",
     )
     for name in PRICED:
-        price = getattr(results.run.prices, name)
+        price = getattr(stage.prices, name)
         number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
         panel.add(f"price_{name}", number, Input("price", {"of": name}))
     panel.group("Forecast", folds=True)
-    slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
-    panel.line("horizon", slide, Number(results.horizon, 1, MOST_TURNS))
+    slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(stage.horizon, -1)}
+    panel.add("horizon", Number(stage.horizon, 1, MOST_TURNS), slide=slide)
     panel.add("money", Number(settings.money, most=1e9, is_whole=False))
     return panel
 
@@ -250,4 +249,4 @@ def _add_numbers(panel: Panel, stage: ConversationStage) -> None:
         slide = {**ends, "step": parameter.step, "value": value}
         typed = Input("number", {"policy": policy, "number": name})
         tip = f"{policy}: {parameter.label}, in {parameter.unit}"
-        panel.line(name, slide, number, typed, label=label, tip=tip, box_tip=tip)
+        panel.add(name, number, typed, slide, label=label, tip=tip, box_tip=tip)

@@ -10,29 +10,20 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget, brief, many, one_line
+from budgetkit.budget import brief, many, one_line
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, read_budget
-from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.base import Explorer, Kind
 from budgetkit.lab.explorers.budget.controls import initial_settings
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
-from budgetkit.lab.explorers.conversation.notices import status
-from budgetkit.lab.explorers.conversation.results import (
-    AT_FIRST,
-    CHOICES,
-    ConversationResults,
-    ConversationSettings,
-    ConversationStage,
-    results,
-    telling_window,
-)
-from budgetkit.lab.explorers.conversation.texts import texts
+from budgetkit.lab.explorers.conversation.notices import status, texts
+from budgetkit.lab.explorers.conversation.results import ConversationStage
+from budgetkit.lab.explorers.conversation.settings import AT_FIRST, CHOICES, ConversationSettings
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
-from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
@@ -56,9 +47,8 @@ Summaries = dict[int, tuple[int, int, int]]
 
 def reading(stage: ConversationStage) -> Data:
     """Return the reader with the chosen request's sent and missing messages."""
-    results = stage.results
-    outcome = results.shown.outcome
-    request = results.request
+    outcome = stage.outcome
+    request = stage.request
     there = outcome.present(request)
     absent = outcome.absent(request)
     shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
@@ -77,39 +67,39 @@ def reading(stage: ConversationStage) -> Data:
     # The first messages, the latest losses and cuts, and the newest.
     shown = {*there[:FIRST], *there[-NEWEST:], *absent[-GONE:], *shrunk[-GONE:], *summaries}
     return {
-        "title": f"What does {results.named(request)} send, and what is missing?",
-        "note": _note(results, len(there), absent, shown),
-        "blocks": list(_blocks(results, {*there}, {*absent}, shown, summaries)),
+        "title": f"What does {stage.named(request)} send, and what is missing?",
+        "note": _note(stage, len(there), absent, shown),
+        "blocks": list(_blocks(stage, {*there}, {*absent}, shown, summaries)),
         "follows": "request",
     }
 
 
-def _note(results: ConversationResults, sent: int, absent: list[int], shown: set[int]) -> str:
-    row = results.shown.frame.iloc[results.request - 1]
+def _note(stage: ConversationStage, sent: int, absent: list[int], shown: set[int]) -> str:
+    row = stage.shown.frame.iloc[stage.request - 1]
     there = f"{many(sent, 'message')}, {int(row['sent']):,} tokens"
-    compacted = len(results.shown.taken_out.intersection(absent))
+    compacted = len(stage.shown.taken_out.intersection(absent))
     dropped = len(absent) - compacted
     gone = f"{dropped:,} were dropped earlier" if dropped else "nothing was dropped earlier"
     known = sent + len(absent)
     left = known - len(shown)
     cut = f" {left:,} of these {known:,} messages are not shown here." if left > 0 else ""
-    messages = len(results.trace.messages)
+    messages = len(stage.trace.messages)
     if messages > known:
         cut += f" Not part of this request: {messages - known:,} of {messages:,} messages."
     if compacted:
         cut = f" The session itself took out {compacted:,} more messages.{cut}"
-    return f"{there}; {gone}, under {brief(results.main)}.{cut}"
+    return f"{there}; {gone}, under {brief(stage.settings.main)}.{cut}"
 
 
 def _blocks(
-    results: ConversationResults,
+    stage: ConversationStage,
     there: set[int],
     absent: set[int],
     shown: set[int],
     summaries: Summaries,
 ) -> Iterator[Data]:
     """Yield blocks for shown messages, and for gaps of hidden messages."""
-    past = results.shown.outcome.placed.tally.past
+    past = stage.outcome.placed.tally.past
     for is_shown, slots in groupby(sorted(there | absent), lambda slot: slot in shown):
         if not is_shown:
             hidden = [*slots]
@@ -125,11 +115,11 @@ def _blocks(
         for slot in slots:
             if slot in summaries:
                 at, replaced, tokens = summaries[slot]
-                text = f"A summary of {replaced:,} messages, written at {results.named(at)}."
+                text = f"A summary of {replaced:,} messages, written at {stage.named(at)}."
                 block = {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note"}
                 yield block | {"pieces": [{"text": text}]}
-            message = results.trace.messages[slot]
-            fate, level, why = _fate(results, slot, slot in absent)
+            message = stage.trace.messages[slot]
+            fate, level, why = _fate(stage, slot, slot in absent)
             pieces = whole(words(message))
             if level == "cut":
                 pieces = [{**piece, "struck": True} for piece in pieces]
@@ -143,46 +133,46 @@ def _blocks(
             }
 
 
-def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
+def _fate(stage: ConversationStage, slot: int, is_absent: bool) -> tuple[str, str, str]:
     """Return a message's outcome, level and reason in the chosen request.
 
     The reason is taken from the request that dropped or cut the message.
     """
-    retention = results.shown.outcome.kept
+    retention = stage.outcome.kept
     if is_absent:
         at = retention.gone[slot]
-        if slot in results.shown.taken_out:
-            called = results.named(at + 1)
+        if slot in stage.shown.taken_out:
+            called = stage.named(at + 1)
             return f"compacted at {called}", "gone", "The session's own compaction took it out."
-        word = "summarised" if results.shown.fates[slot] == "summarised" else "dropped"
-        return f"{word} at {results.named(at + 1)}", "gone", _why(results, at)
-    if NEVER < retention.shrunk[slot] < results.request:
+        word = "summarised" if stage.shown.fates[slot] == "summarised" else "dropped"
+        return f"{word} at {stage.named(at + 1)}", "gone", _why(stage, at)
+    if NEVER < retention.shrunk[slot] < stage.request:
         at = retention.shrunk[slot]
-        return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)
-    return "", "", f"The message is sent whole in {results.named(results.request)}."
+        return f"cut to a placeholder at {stage.named(at + 1)}", "cut", _why(stage, at)
+    return "", "", f"The message is sent whole in {stage.named(stage.request)}."
 
 
-def _why(results: ConversationResults, at: int) -> str:
-    row = results.shown.frame.iloc[at]
+def _why(stage: ConversationStage, at: int) -> str:
+    row = stage.shown.frame.iloc[at]
     size = int(row["history"] + row["dropped"] + row["summary_input"] - row["summary_output"])
     limit = int(row["limit"])
     if size > limit:
-        return f"The {results.section} had {size:,} tokens, with a limit of {limit:,}."
-    return f"The policy cuts before the {results.section} is full ({size:,} of {limit:,} tokens)."
+        return f"The {stage.section} had {size:,} tokens, with a limit of {limit:,}."
+    return f"The policy cuts before the {stage.section} is full ({size:,} of {limit:,} tokens)."
 
 
 def heading(stage: ConversationStage) -> str:
     """Return a report's title: the conversation, its window and the policies."""
-    base = stage.settings.budget_settings
-    whose = title_of(str(base.trace), stage.results.trace)
+    base = stage.settings
+    whose = title_of(str(base.trace), stage.trace)
     policies = ", ".join(stage.settings.chosen)
-    return f"{whose} in {stage.results.budget.window:,} tokens of {base.model}: {policies}"
+    return f"{whose} in {stage.budget.window:,} tokens of {base.model}: {policies}"
 
 
 ConversationView = view_of("ConversationView", FIGURES)
 
 
-class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
+class ConversationExplorer(Explorer):
     """An explorer of a conversation's kept messages, cache reads and cost.
 
     Parameters
@@ -225,11 +215,12 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     Replay(SlidingWindow(5) on 'support-chat', 75 requests)
     """
 
+    stage: ConversationStage
     kind: ClassVar[Kind] = Kind(
         commands={**OF_CONVERSATIONS, **COMMANDS},
         name="conversation",
         view=ConversationView,
-        results=results,
+        stage=ConversationStage,
         scene=scene,
         controls=controls,
         status=status,
@@ -237,7 +228,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         entry=file_entry,
         texts=texts,
         reader=reading,
-        requests=lambda stage: replay_requests(stage.results.shown.outcome, stage.results.request),
+        requests=lambda stage: replay_requests(stage.outcome, stage.request),
         heading=heading,
     )
 
@@ -257,12 +248,13 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         view = self.kind.view()
         library = Library(view.report)
         budget = read_budget(budget)
-        base = initial_settings(library, trace, budget, model, counter, window)
-        chosen_window = None
+        base = initial_settings(
+            ConversationSettings(), library, trace, budget, model, counter, window
+        )
         is_plain = model is None and window is None and isinstance(budget, str)
         if is_plain and base.model == DEFAULT_MODEL:
-            chosen_window = telling_window(base, library)
-            base = replace(base, window=chosen_window)
+            telling = ConversationStage(base, library).telling_window
+            base = replace(base, window=telling, chosen_window=telling)
         chosen: tuple[str, ...] = AT_FIRST
         own_policies: dict[str, Policy] = {}
         if policies is not None:
@@ -274,9 +266,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             }
         if not chosen:
             raise ValueError("No policy is chosen. Choose at least one.")
-        settings = ConversationSettings(
-            budget_settings=base,
-            chosen_window=chosen_window,
+        settings = replace(
+            base,
             chosen=chosen,
             main=chosen[0],
             given=own_policies,
@@ -288,19 +279,14 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         super().__init__(settings, library, view)
 
     @property
-    def budget(self) -> Budget:
-        """The current budget, with a signed deficit if it exceeds the window."""
-        return self.stage.results.budget
-
-    @property
     def replay(self) -> Replay:
         """The replay that is shown in detail."""
-        return self.stage.results.shown.outcome
+        return self.stage.outcome
 
     @property
     def replays(self) -> dict[str, Replay]:
         """The replays of all chosen policies, by name."""
-        return {name: replayed.outcome for name, replayed in self.stage.results.replays.items()}
+        return {name: replayed.outcome for name, replayed in self.stage.replays.items()}
 
     @property
     def ranking(self) -> pd.DataFrame:
@@ -308,7 +294,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
         The table has the columns of `budgetkit.deciding.rank_policies`, and the column evidence with this share.
         """
-        return self.stage.results.compared.ranking.copy()
+        return self.stage.compared.ranking.copy()
 
     @property
     def forecast(self) -> pd.DataFrame:
@@ -316,35 +302,35 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
         The table has the columns of :func:`budgetkit.lab.replay.forecast.first_over`.
         """
-        return self.stage.results.ahead.copy()
+        return self.stage.ahead.copy()
 
     @property
     def config(self) -> Data:
         """All settings as plain data."""
-        now = self.settings
-        results = self.stage.results
+        stage = self.stage
+        now = stage.settings
         return {
-            "trace": now.budget_settings.trace,
-            "conversation": now.budget_settings.conversation,
-            "model": now.budget_settings.model,
-            "preset": now.budget_settings.preset,
-            "counter": results.run.counter.name,
-            "policies": {name: repr(policy) for name, policy in results.policies.items()},
-            "main": results.main,
-            "by": results.run.by,
-            "request": results.request,
-            "turn": results.turn_of(results.request),
-            "cache": results.rules,
-            "lifetime": results.run.cache.lifetime,
-            "prices": {"source": results.run.prices.source, "date": results.run.prices.date},
-            "horizon": results.horizon,
+            "trace": now.trace,
+            "conversation": now.conversation,
+            "model": now.model,
+            "preset": now.preset,
+            "counter": stage.counter.name,
+            "policies": {name: repr(policy) for name, policy in stage.policies.items()},
+            "main": stage.settings.main,
+            "by": stage.by,
+            "request": stage.request,
+            "turn": stage.turn_of(stage.request),
+            "cache": stage.rules,
+            "lifetime": stage.cache.lifetime,
+            "prices": {"source": stage.prices.source, "date": stage.prices.date},
+            "horizon": stage.horizon,
             "money": now.money,
-            **to_dict(results.budget),
+            **to_dict(stage.budget),
         }
 
     def __repr__(self) -> str:
-        base = self.settings.budget_settings
-        chosen = ", ".join(self.settings.chosen)
+        base = self.stage.settings
+        chosen = ", ".join(base.chosen)
         window = f"window={self.budget.window:,}"
         return (
             f"ConversationExplorer({one_line(str(base.trace))}, {base.model}, {window}, {chosen})"

@@ -1,21 +1,19 @@
 """Panels of the conversation explorer.
 
-The panels show other systems' costs, cache misses, the cheapest rules, the bill and the checks.
+The panels show other systems' costs, cache misses, and the cheapest rules.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from budgetkit.budget import brief, many
-from budgetkit.counters import estimated_by
 from budgetkit.lab import figures
-from budgetkit.lab.explorers import reading
-from budgetkit.lab.explorers.conversation.results import ConversationSettings, ConversationStage
+from budgetkit.lab.explorers.conversation.results import ConversationStage
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.folds import (
     Content,
     button,
@@ -35,8 +33,7 @@ from budgetkit.lab.sessions.sentences import (
     replay_check,
     turning_points,
 )
-from budgetkit.message import Data, Message
-from budgetkit.pruning import NEVER
+from budgetkit.message import Data
 
 _MOST_CHOICES = 30  # messages that can be followed: those that were lost and needed come first
 _MOST_ROWS = 200  # of a table in a fold
@@ -49,7 +46,7 @@ class SystemsFold(Content):
 
     def parts(self, stage: ConversationStage) -> list[Data]:
         """Return the parts of the panel: the comparison, and a followed message."""
-        compared = stage.results.run.systems(window_of_systems(stage))
+        compared = stage.systems(window_of_systems(stage))
         followable = messages_to_follow(compared)
         if self._followed not in followable:
             self._followed = None
@@ -57,7 +54,7 @@ class SystemsFold(Content):
         value = "" if self._followed is None else str(self._followed)
         table = compared.table.drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
-        is_same = stage.results.run.by == "request" and requests == stage.results.requests
+        is_same = stage.by == "request" and requests == stage.request_count
         recorded = "The cost of this conversation was not recorded."
         for row in table_rows(compared.table):
             if row["system"] == RECORDED and not np.isnan(row["least"]):
@@ -89,7 +86,7 @@ class SystemsFold(Content):
             name = str(event["follow"])
             self._followed = int(name) if name.isdecimal() else None
         request = event.get("request")
-        if isinstance(request, int | float) and 1 <= request <= stage.results.requests:
+        if isinstance(request, int | float) and 1 <= request <= stage.request_count:
             return replace(stage.settings, request=int(request))
         return None
 
@@ -99,7 +96,7 @@ class ReadsFold(Content):
 
     def parts(self, stage: ConversationStage) -> list[Data]:
         """Return the parts of the panel: misses, causes and cost."""
-        session = stage.results.run.session
+        session = stage.session
         if session is None:
             missing = (
                 "This conversation has no recorded usage. Open a session, such as made-up-session."
@@ -131,12 +128,12 @@ def window_of_systems(stage: ConversationStage) -> int | None:
     """Return the window for the comparison, or None for the recorded window."""
     # The window that the explorer chose so that policies differ does not count.
     settings = stage.settings
-    window = settings.budget_settings.window
+    window = settings.window
     if window is not None and window != settings.chosen_window:
         return window
-    if stage.results.run.session:
+    if stage.session:
         return None
-    return stage.results.budget.window
+    return stage.budget.window
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
@@ -200,14 +197,14 @@ class TurningFold(Content):
 
     def parts(self, stage: ConversationStage) -> list[Data]:
         """Return the parts of the panel: cheapest rules by window and price."""
-        messages = len(stage.results.run.trace.messages)
+        messages = len(stage.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"{messages:,} messages are replayed 32 times, which takes a few seconds."
             return [text_part(words), button("Calculate", {"work": True})]
-        compared = stage.results.run.systems(window_of_systems(stage))
+        compared = stage.systems(window_of_systems(stage))
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
-        table = stage.results.run.turning(windows)
+        table = stage.turning(windows)
         read = compared.setup.cache.read
         here = f"Here, the window is {size:,} tokens, and a cached token costs {read:g} times an uncached one."
         drawn = figure_part(
@@ -223,46 +220,3 @@ class TurningFold(Content):
     def hear(self, _stage: ConversationStage, event: Data) -> None:
         """Compute the turning points when the button is pressed."""
         self._wanted = self._wanted or "work" in event
-
-
-class BilledFold(reading.BilledFold):
-    """Panel with the ledger of the chosen request, after pruning."""
-
-    subject = "the messages that the policy has kept"
-
-    def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the whole messages, and the request's other parts.
-
-        A message that was cut is not among the whole messages.
-        """
-        results = stage.results
-        retention = results.shown.outcome.kept
-        request = results.request
-        there = results.shown.outcome.present(request)
-        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
-        placeholders = len(there) - len(whole)
-        left = [f"{placeholders:,} placeholders"] if placeholders else []
-        left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
-        left += ["the passages"] if results.trace.contexts else []
-        return (
-            results.budget_results.model.name,
-            [results.trace.messages[slot] for slot in whole],
-            left,
-        )
-
-
-class CheckFold(reading.CheckFold):
-    """Panel of findings about the budget and policy, for the shown conversation."""
-
-    def case(self, stage: ConversationStage) -> Data:
-        """Return the inputs of the checks, except for the budget."""
-        results = stage.results
-        run = results.run
-        return {
-            "model": results.budget_results.model,
-            "policy": results.policies[results.main],
-            "demand": run.trace.demand(run.counter, run.roles, run.framing),
-            "lost": results.shown.outcome.kept.dropped_messages,
-            "tools": reading.schemas(run.trace, run.counter, results.budget_results.model),
-            "estimated_by": estimated_by(run.counter, results.budget_results.model),
-        }

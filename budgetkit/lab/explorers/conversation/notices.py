@@ -1,8 +1,13 @@
-"""Notices: sentences about losses, unmet floors, cost and pauses."""
+"""Notices: sentences about losses, unmet floors, cost and pauses, and the set-up as text to copy."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
+from contextlib import suppress
+from dataclasses import fields
+from datetime import date
 
 import numpy as np
 
@@ -10,38 +15,40 @@ from budgetkit.budget import brief, many
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
+    budget_program,
     conversation_label,
     counted_with,
+    counter_of,
     missing_window,
     silent,
 )
+from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.budget.settings import enough_window
-from budgetkit.lab.explorers.conversation.results import (
-    ConversationResults,
-    ConversationStage,
-)
+from budgetkit.lab.explorers.conversation.results import ConversationStage
+from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
 from budgetkit.lab.explorers.folds import button, set_line
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.figures.window import takes_the_rest
+from budgetkit.lab.replay.cost import PRICED, Prices
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.message import Data
 from budgetkit.plan.allocating import allocate_frame
+from budgetkit.pruning.policies import NAMED, Policy, System
+from budgetkit.trace import DEFAULT_ROLES
 
 
 def status(stage: ConversationStage) -> Data:
     """Describe the effect of the shown policy, with warnings."""
-    results = stage.results
-    if results.trace.is_silent:
-        return silent(results.trace)
-    budget = results.budget_results.plan.budget
-    model = results.budget_results.model
-    over = [*beyond_window(budget, model), *_floors(results)]
-    beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
-    more = [*over, *beside, *_recorded(results)]
+    if stage.trace.is_silent:
+        return silent(stage.trace)
+    over = [*beyond_window(stage), *_floors(stage)]
+    beside = [*beyond_output(stage), *missing_window(stage)]
+    more = [*over, *beside, *_recorded(stage)]
 
     # A required price is unknown.
-    prices = results.run.prices
-    if np.isnan(results.shown.totals["cost"]):
+    prices = stage.prices
+    if np.isnan(stage.shown.totals["cost"]):
         wanted = ("input", "output", "cache_read")
         missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
         more.append(
@@ -50,29 +57,29 @@ def status(stage: ConversationStage) -> Data:
         )
 
     # Requests whose cache has expired.
-    cache = results.run.cache
+    cache = stage.cache
     if cache.lifetime is not None and cache.breakpoints != ():
-        late = int((results.pauses > cache.lifetime).sum())
+        late = int((stage.pauses > cache.lifetime).sum())
         if late:
             come = f"sent more than {cache.lifetime:,.0f} s after the previous one"
             more.append(f"The cache has expired at {many(late, 'request')}, {come}.")
 
-    first = results.shown.first_loss
+    first = stage.shown.first_loss
     level = "fits" if first is None else "cut"
     if over:
         level = "over"
-    notice: Data = {"level": level, "text": _lost(results), "more": [*more, *results.notes]}
+    notice: Data = {"level": level, "text": _lost(stage), "more": [*more, *stage.notes]}
     if first is None:
         return notice
 
     # The limit that the pruned section exceeds at the first loss, if it does.
-    name = results.section
-    demand = int(results.shown.demand[name].iloc[first - 1])
-    limit = results.shown.outcome.columns[name]["limit"][first - 1]
+    name = stage.section
+    demand = int(stage.shown.demand[name].iloc[first - 1])
+    limit = stage.outcome.columns[name]["limit"][first - 1]
     if demand <= limit:
         return notice
     whose = f"the {limit:,} that the window leaves it"
-    if limit == results.budget.caps[name]:
+    if limit == stage.budget.caps[name]:
         whose = f"its cap of {limit:,}"
     excess = f"There, {name} asks for {demand:,} tokens, above {whose}."
     return {**notice, "more": [excess, *notice["more"]], "remedies": _remedies(stage)}
@@ -80,11 +87,10 @@ def status(stage: ConversationStage) -> Data:
 
 def _remedies(stage: ConversationStage) -> list[Data]:
     """Return single changes that make the pruned section fit every request."""
-    results = stage.results
-    name = results.section
-    demand = results.shown.demand
-    base = stage.settings.budget_settings
-    model = results.budget_results.model
+    name = stage.section
+    demand = stage.shown.demand
+    base = stage.settings
+    model = stage.model
     buttons = []
 
     def fits(line: str, size: int) -> bool:
@@ -104,36 +110,36 @@ def _remedies(stage: ConversationStage) -> list[Data]:
             buttons.append(button(f"{label} {size:,}", set_line(line, size), tip=tip))
 
     offer(f"Raise {name} to", name, int(demand[name].max()))
-    for window in enough_window(results.budget, model, lambda size: fits("window", size)):
+    for window in enough_window(stage.budget, model, lambda size: fits("window", size)):
         offer("Set window to", "window", window)
     return buttons
 
 
-def _lost(results: ConversationResults) -> str:
-    under = f"under {brief(results.main)}"
-    if results.shown.first_loss is None:
-        requests = f"all {results.requests:,} requests hold"
-        if results.requests == 1:
+def _lost(stage: ConversationStage) -> str:
+    under = f"under {brief(stage.settings.main)}"
+    if stage.shown.first_loss is None:
+        requests = f"all {stage.request_count:,} requests hold"
+        if stage.request_count == 1:
             requests = "its one request holds"
-        left = " that the session's own compactions left" if results.shown.taken_out else ""
+        left = " that the session's own compactions left" if stage.shown.taken_out else ""
         return f"Nothing is ever lost {under}: {requests} everything{left}."
-    fates = Counter(results.shown.fates)
+    fates = Counter(stage.shown.fates)
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
     parts = [f"{fates[fate]:,} {word}" for fate, word in words.items() if fates[fate]]
-    start = f"From {results.named(results.shown.first_loss)} on"
+    start = f"From {stage.named(stage.shown.first_loss)} on"
     if not parts:
         return f"{start}, the budget cuts other sections; no message is missing {under}."
-    lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
+    lost = f"{', '.join(parts)} of {len(stage.trace.messages):,} messages"
     return f"{start}, something is missing {under}: {lost} by the end."
 
 
-def _recorded(results: ConversationResults) -> list[str]:
+def _recorded(stage: ConversationStage) -> list[str]:
     """Compare a recorded session with its replay: removed messages, requests and cost."""
-    session = results.run.session
+    session = stage.session
     if session is None:
         return []
     sentences = []
-    if taken_out := len(results.shown.taken_out):
+    if taken_out := len(stage.shown.taken_out):
         sentences.append(
             f"The session's own compactions took out {many(taken_out, 'message')} that had been sent."
         )
@@ -141,12 +147,12 @@ def _recorded(results: ConversationResults) -> list[str]:
     billed = many(totals["requests"], "request")
     if not np.isnan(totals["cost"]):
         billed = f"{billed} for {dollars(totals['cost'])}"
-    asked = [request.sent for request in results.shown.outcome.placed.requests]
-    messages = results.trace.messages
+    asked = [request.sent for request in stage.outcome.placed.requests]
+    messages = stage.trace.messages
     answered = sum(at < len(messages) and messages[at].role == "assistant" for at in asked)
     silent_turns = len(asked) - answered
     replayed = many(len(asked), "request")
-    if results.run.by == "turn":
+    if stage.by == "turn":
         replayed += ", one per turn"
     elif silent_turns:
         replayed += f", {silent_turns:,} without an answer in the record"
@@ -154,22 +160,22 @@ def _recorded(results: ConversationResults) -> list[str]:
     return sentences
 
 
-def _floors(results: ConversationResults) -> list[str]:
+def _floors(stage: ConversationStage) -> list[str]:
     """Return warnings about floors and requests that do not fit."""
     sentences = []
-    for name, replayed in results.replays.items():
+    for name, replayed in stage.replays.items():
         requests, most = replayed.over
         if requests:
-            floor = results.policies[name].floor
+            floor = stage.policies[name].floor
             least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
-                f"{name}: the floor of the {results.section} ({least}) does not fit in {requests:,} of "
-                f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
+                f"{name}: the floor of the {stage.section} ({least}) does not fit in {requests:,} of "
+                f"{stage.request_count:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
             )
-    requests, most = results.shown.too_large
-    if requests and not results.shown.over[0]:
+    requests, most = stage.shown.too_large
+    if requests and not stage.shown.over[0]:
         sentences.append(
-            f"{requests:,} of {results.requests:,} requests are larger than the usable window, by up to {most:,} "
+            f"{requests:,} of {stage.request_count:,} requests are larger than the usable window, by up to {most:,} "
             "tokens: a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
         )
     return sentences
@@ -177,32 +183,123 @@ def _floors(results: ConversationResults) -> list[str]:
 
 def source(stage: ConversationStage) -> str:
     """Describe the sources of the counts, the cache rules and the prices."""
-    results = stage.results
-    which = conversation_label(
-        stage.settings.budget_settings, results.trace, len(results.conversations)
-    )
+    which = conversation_label(stage.settings, stage.trace, len(stage.traces))
     sizes = {
-        "message": len(results.trace.messages),
-        "turn": len(results.trace.turns),
-        "request": results.requests,
+        "message": len(stage.trace.messages),
+        "turn": len(stage.trace.turns),
+        "request": stage.request_count,
     }
     size = ", ".join(many(number, what) for what, number in sizes.items())
-    counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
-    prices = results.run.prices
+    counted = counted_with(stage, stage.trace)
+    prices = stage.prices
     day = f" of {prices.date}" if prices.date else ""
     money = f"Prices{day}: {prices.source}." if prices.source else ""
-    cache = results.run.cache
+    cache = stage.cache
     kept = ""
     if cache.breakpoints != ():
         kept = f", from {cache.minimum:,} tokens" if cache.minimum else ""
         if cache.lifetime is not None:
             kept += f", kept {cache.lifetime:,.0f} s"
-    window = results.budget.window
-    model = results.budget_results.model
+    window = stage.budget.window
+    model = stage.model
     within = ""
     if window < model.window:
         within = f", in a window of {window:,} tokens ({model.name} takes {model.window:,})"
-    better = advice(results.run.counter)
+    better = advice(stage.counter)
     return (
-        f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{kept}. {money}".strip()
+        f"{which}: {size}, {counted}{within}.{better} Cache: {stage.rules}{kept}. {money}".strip()
     )
+
+
+def texts(stage: ConversationStage) -> dict[str, str]:
+    """Return the set-up as text to copy, by format."""
+    base = stage.settings
+    budget = budget_program(base, stage.model, stage.budget)
+    policy = stage.policies[stage.settings.main]
+    # The file that the conversation is in, with its path if it is known.
+    name = str(stage.trace.source).split(", line")[0]
+    if "/" not in name and "\\" not in name:
+        name = str(base.trace)
+    number = f", conversation={base.conversation}" if base.conversation else ""
+    program = "\n".join(
+        [
+            budget,
+            f"trace = bk.load_trace({name!r}{number})",
+            f"policy = {_policy(policy)}",
+            "",
+            *_replay(stage),
+        ]
+    )
+    lines = ["import budgetkit as bk", "from budgetkit.requests import framing_for"]
+    if re.search(r"\bdate\(", program):
+        lines = ["from datetime import date", "", *lines]
+    if _is_written(policy) and not isinstance(policy, System):
+        names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"})
+        if names:
+            lines.append(f"from budgetkit.pruning.policies import {', '.join(names)}")
+    if "DEFAULT_ROLES" in program:
+        lines.append("from budgetkit.trace import DEFAULT_ROLES")
+    program = program.replace("import budgetkit as bk\n", "\n".join([*lines, ""]), 1)
+    return {**budget_texts(stage), "python": program}
+
+
+def _is_written(policy: Policy) -> bool:
+    """Return True if a policy can be rebuilt from its repr."""
+    with suppress(SyntaxError):
+        ast.parse(repr(policy), mode="eval")
+        return type(policy).__module__.startswith("budgetkit.")
+    return False
+
+
+def _policy(policy: Policy) -> str:
+    if isinstance(policy, System) and policy == NAMED.get(policy.name, Policy)():
+        return f"bk.policies.system({policy.name!r})"
+    if not _is_written(policy):
+        return f"...  # put your own here: {type(policy).__name__}"
+    return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
+
+
+def _replay(stage: ConversationStage) -> list[str]:
+    settings = stage.settings
+    model = stage.model
+    cache = f"bk.cost.CACHES[{stage.rules!r}]"
+    if stage.rules == OWN or stage.cache != CACHES[stage.rules]:
+        # The fields that differ from their defaults, without the source.
+        defaults = {f.name: f.default for f in fields(PromptCache) if f.name != "source"}
+        values = {name: getattr(stage.cache, name) for name in defaults}
+        changed = [f"{f}={value!r}" for f, value in values.items() if value != defaults[f]]
+        cache = f"bk.cost.PromptCache({', '.join(changed)})"
+    arguments = [
+        f"counter={counter_of(settings)}",
+        f"framing=framing_for({model.name!r})",
+    ]
+    if dict(stage.roles) != dict(stage.budget.roles or DEFAULT_ROLES):
+        roles = "budget.roles" if stage.budget.roles else "DEFAULT_ROLES"
+        arguments.append(
+            f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
+        )
+    arguments += [
+        f"by={stage.by!r}",
+        f"cache={cache}",
+        f"prices={_prices(settings, stage.prices)}",
+    ]
+    return [
+        "outcome = bk.replay(",
+        "    trace,",
+        "    budget,",
+        "    policy,",
+        *(f"    {a}," for a in arguments),
+        ")",
+    ]
+
+
+def _prices(settings: ConversationSettings, prices: Prices) -> str:
+    if settings.given_prices is not None:
+        call = "bk.cost.Prices"
+        known = [(name, getattr(prices, name)) for name in PRICED]
+        rest = [f"{name}=bk.cost.{price!r}" for name, price in known if price is not None]
+    else:
+        call = "bk.cost.prices"
+        rest = [repr(date.fromisoformat(prices.date)).removeprefix("datetime.")]
+        rest += [f"{name}={price!r}" for name, price in settings.prices.items()]
+    return f"{call}({', '.join([repr(prices.model), *rest])})"

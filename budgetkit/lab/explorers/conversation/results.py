@@ -1,277 +1,394 @@
-"""Settings of the conversation explorer, and the results of these settings.
+"""Results of the conversation explorer: the replays of the chosen policies, and the forecast.
 
-The results are the replays of the chosen policies, and the forecast. The library counts and replays once; stepping
-through requests uses the cache of the library.
+The library counts and replays once; stepping through requests uses the cache of the library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
-from decimal import Decimal
-from functools import cached_property
-from types import MappingProxyType
-from typing import ClassVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget, Share
 from budgetkit.budget.errors import unknown_name
-from budgetkit.files import Table, read_rows
-from budgetkit.lab.explorers.budget.results import BudgetResults
-from budgetkit.lab.explorers.budget.results import results as results_of_budget
-from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
-from budgetkit.lab.explorers.conversation.replay_run import (
-    Compared,
-    Replayed,
-    ReplayRun,
-    listed_prices,
+from budgetkit.lab import figures
+from budgetkit.lab.explorers.budget.results import BudgetStage
+from budgetkit.lab.explorers.budget.settings import WINDOWS
+from budgetkit.lab.explorers.conversation.settings import (
+    LIFETIMES,
+    LONGEST,
+    OWN,
+    ConversationSettings,
 )
-from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Stage
+from budgetkit.lab.replay import cost
 from budgetkit.lab.replay.cost import Price, Prices
-from budgetkit.lab.replay.forecast import Pace
-from budgetkit.lab.replay.outlook import turn_sizes
+from budgetkit.lab.replay.forecast import Pace, first_over
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.lab.replay.outcome import Replay, rank_policies
+from budgetkit.lab.replay.outlook import Forecast, pace_of, spent, turn_sizes
 from budgetkit.lab.replay.prefix import By, pauses
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
-from budgetkit.message import Data
-from budgetkit.models import Model, resolve
+from budgetkit.lab.replay.replaying import replay
+from budgetkit.lab.sessions.comparing import USUAL, Comparison, by_price_and_window, comparison
+from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.setup import replay_setup
+from budgetkit.message import Data, Message
 from budgetkit.plan import Floats, Ints
-from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
-from budgetkit.requests import framing_for
-from budgetkit.trace import DEFAULT_ROLES, Trace
+from budgetkit.pruning import NEVER, Policy
+from budgetkit.pruning.policies import system
+from budgetkit.state import to_json
+from budgetkit.trace import DEFAULT_ROLES, Trace, usage_columns
 
-#: Lifetime of a prompt cache after its last use, in seconds; None if longer than any pause.
-LIFETIMES: Mapping[str, float | None] = MappingProxyType(
-    {
-        "5 minutes": 300.0,
-        "10 minutes": 600.0,
-        "1 hour": 3_600.0,
-        "24 hours": 86_400.0,
-        "for ever": None,
-    }
-)
-LONGEST = 1_000  # turns that a forecast looks ahead by default
-AT_FIRST = ("oldest first", "down to a mark", "tool results first")
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A policy's parameter that has a slider."""
-
-    label: str
-    default: int
-    low: int
-    high: int
-    step: int
-    unit: str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A selectable policy: its name, description and parameters."""
-
-    label: str
-    says: str
-    parameters: Mapping[str, Parameter]
-
-
-def _choices() -> dict[str, Choice]:
-    choices = {}
-    for name, row in read_rows("policies.toml", "policy").items():
-        numbers = row.get("numbers", {}).items()
-        parameters = {number: Parameter(**fields) for number, fields in numbers}
-        choices[name] = Choice(name, row["says"], parameters)
-    systems = {name: Choice(row["label"], row["says"], {}) for name, row in SYSTEMS.items()}
-    return choices | systems
-
-
-#: Selectable policies by name: those of this package, then those of other systems.
-CHOICES: Mapping[str, Choice] = Table(_choices)
-
-
-def label_of(name: str) -> str:
-    """Return the display name of a policy."""
-    return CHOICES[name].label if name in CHOICES else name
-
-
-@dataclass(frozen=True)
-class ConversationSettings:
-    """Settings of the conversation explorer."""
-
-    budget_settings: BudgetSettings
-    #: The window that the explorer chose so that the policies differ.
-    chosen_window: int | None = None
-    chosen: tuple[str, ...] = AT_FIRST
-    main: str = AT_FIRST[0]
-    parameters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    given: Mapping[str, Policy] = field(default_factory=dict)
-    floor: Floor = field(default_factory=Floor)
-    by: By | None = None
-    within: bool = True
-    rules: str | PromptCache | None = None
-    #: The prompt cache passed in code, which can be chosen again.
-    own_cache: PromptCache | None = None
-    lifetime: str | None = None
-    on: date | None = None
-    given_prices: Prices | None = None
-    prices: Mapping[str, float] = field(default_factory=dict)
-    request: int | None = None
-    horizon: int | None = None
-    money: float = 1.0
-
-    #: The shelf of the library with the shown contents.
-    shelf: ClassVar[str] = "conversations"
-
-    def policy(self, name: str) -> Policy:
-        """Return a policy with its sliders' parameters, or the caller's own policy.
-
-        Examples
-        --------
-        >>> ConversationSettings(BudgetSettings(), parameters={"last turns": {"turns": 3}}).policy("last turns")
-        SlidingWindow(3)
-        """
-        if name in self.given:
-            return self.given[name]
-        if name not in CHOICES:
-            raise LookupError(unknown_name("policy", name, [*CHOICES, *self.given]))
-        policy = NAMED[name]()
-        if name in SYSTEMS:
-            return policy
-        values = self.parameters.get(name, {})
-        numbers: Data = {}
-        for number, parameter in CHOICES[name].parameters.items():
-            numbers[number] = value = values.get(number, parameter.default)
-            if parameter.unit == "percent":
-                numbers[number] = Share(Decimal(value) / 100)
-        return replace(policy, floor=self.floor, **numbers)
-
-    def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
-        """Return the settings with another budget.
-
-        Another model resets the entered prices.
-        """
-        if budget_settings.model == self.budget_settings.model:
-            return replace(self, budget_settings=budget_settings)
-        return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
-
-    def showing(self, name: str | None, path: str = "") -> ConversationSettings:
-        """Return the settings for another file, showing its first conversation."""
-        return replace(
-            self, budget_settings=self._without_chosen_window.showing(name, path), request=None
-        )
-
-    def showing_conversation(self, number: int) -> ConversationSettings:
-        """Return the settings for another conversation in the file.
-
-        `number` is the index of the conversation, counting from 0.
-        """
-        return replace(
-            self,
-            budget_settings=self._without_chosen_window.showing_conversation(number),
-            request=None,
-        )
-
-    @property
-    def _without_chosen_window(self) -> BudgetSettings:
-        """The budget's settings, without the window that the explorer chose."""
-        if self.budget_settings.window == self.chosen_window:
-            return replace(self.budget_settings, window=None)
-        return self.budget_settings
-
-    def as_at(self, start: ConversationSettings) -> ConversationSettings:
-        """Return the initial settings with the current conversation."""
-        present = self.budget_settings
-        shown = replace(
-            start.budget_settings, trace=present.trace, conversation=present.conversation
-        )
-        return replace(start, budget_settings=shown, request=self.request)
-
-
-OWN = "given in code"
-
-
-def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the name of the prompt cache, the cache, and a note.
-
-    The note is empty unless no cache is known for the model.
-    """
-    rules = provider_rules(model) if settings.rules is None else settings.rules
-    note = ""
-    if settings.rules is None and rules == IDEAL:
-        whose = model.provider or model.name
-        note = f"No prompt cache is known for {whose}, so an ideal cache that finds any prefix is assumed."
-    if isinstance(rules, str) and rules not in CACHES:
-        raise LookupError(unknown_name("prompt cache", rules, CACHES))
-    cache = CACHES[rules] if isinstance(rules, str) else rules
-    if settings.lifetime is not None:
-        if settings.lifetime not in LIFETIMES:
-            raise LookupError(unknown_name("lifetime", settings.lifetime, LIFETIMES))
-        cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
-    return rules if isinstance(rules, str) else OWN, cache, note
-
-
+T = TypeVar("T")
+Drawn = tuple[pd.DataFrame, Data]
+listed_prices = lru_cache(32)(cost.prices)
+SAMPLES = 500  # as many as `outlook` draws
 _TELLING = 0.6  # share of a conversation that fits the chosen window
 _MOST_CHARACTERS = 6  # of a token
+_STRETCHES = 120  # parts of a conversation in a small chart
+
+
+class Replayed:
+    """One replay, with its tables and figures."""
+
+    def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
+        self.outcome = outcome
+        self.pairs = pairs
+        self._drawn: dict[str, Drawn] = {}
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A table with one row per request."""
+        return self.outcome.frame()
+
+    @cached_property
+    def outline(self) -> list[int]:
+        """The largest request of each part of the conversation, in tokens."""
+        stretches = np.array_split(self.outcome.sent, min(_STRETCHES, len(self.outcome.sent)))
+        return [int(stretch.max()) for stretch in stretches]
+
+    @cached_property
+    def totals(self) -> dict[str, float]:
+        """The totals over all requests."""
+        return self.outcome.totals()
+
+    @cached_property
+    def evidence(self) -> tuple[int, int]:
+        """The number of needed messages, and the number present.
+
+        A message that the session's own compaction removed no longer counts as needed.
+        """
+        _, needs, there = needed_there(self.outcome, self.pairs)
+        counted = there | ~np.isin(needs, [*self.taken_out])
+        return int(counted.sum()), int(there.sum())
+
+    @cached_property
+    def demand(self) -> pd.DataFrame:
+        """A table of each section's demand without pruning, by request."""
+        sections = self.outcome.sections()
+        return sections.pivot(index="request", columns="section", values="demand")
+
+    @cached_property
+    def first_loss(self) -> int | None:
+        """The first request with a loss, or None without losses."""
+        retention = self.outcome.kept
+        gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
+        left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
+        # The history's own column also misses the messages that the session took out.
+        sections = self.outcome.sections()
+        is_cut = (sections["cut"] > 0) & (sections["section"] != self.outcome.section)
+        cut = sections.loc[is_cut, "request"].tolist()
+        return min((*left, *cut), default=None)
+
+    @cached_property
+    def fates(self) -> list[str]:
+        """The fate of each message at the end of the replay."""
+        return [
+            "compacted" if slot in self.taken_out else str(fate)
+            for slot, fate in enumerate(self.messages["fate"])
+        ]
+
+    @cached_property
+    def taken_out(self) -> frozenset[int]:
+        """The messages that the session's own compactions removed from the window."""
+        leave = self.outcome.placed.leave.tolist()
+        gone = self.outcome.kept.gone
+        return frozenset(slot for slot, at in enumerate(gone) if at != NEVER and at == leave[slot])
+
+    @cached_property
+    def messages(self) -> pd.DataFrame:
+        """A table with one row per message."""
+        return self.outcome.messages()
+
+    @cached_property
+    def over(self) -> tuple[int, int]:
+        """The number of requests above the history's limit, and the largest excess."""
+        return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
+
+    @cached_property
+    def too_large(self) -> tuple[int, int]:
+        """The number of requests above the usable window, and the largest excess."""
+        excess = self.outcome.sent - self.outcome.budget.usable
+        return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
+
+    def drawn(self, name: str) -> Drawn:
+        """Return a figure of this replay, by name."""
+        if name not in self._drawn:
+            self._drawn[name] = _drawn(name, self.outcome)
+        return self._drawn[name]
+
+
+class Compared:
+    """A comparison of several replays."""
+
+    def __init__(self, replays: Mapping[str, Replayed]) -> None:
+        self._replays = replays
+        self._outcomes = {name: replayed.outcome for name, replayed in replays.items()}
+
+    @cached_property
+    def ranking(self) -> pd.DataFrame:
+        """A table of the policies and their totals, cheapest first.
+
+        The column evidence has the share of needed messages that are present.
+        """
+        table = rank_policies(self._outcomes)
+        shares = {
+            name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
+            for name, replayed in self._replays.items()
+        }
+        table["evidence"] = table["policy"].map(shares).astype("float64")
+        return table
+
+    @cached_property
+    def spending(self) -> Drawn:
+        """The spending so far, as a table and a figure."""
+        return _drawn("spending", self._outcomes)
+
+
+def _drawn(name: str, replays: Any) -> Drawn:
+    table = getattr(figures, name).table(replays)
+    return table, getattr(figures, name).draw(table)
 
 
 @dataclass(frozen=True)
-class ConversationResults:
-    """Results of the conversation settings."""
+class ConversationStage(BudgetStage):
+    """The settings of the conversation explorer, and everything that follows from them."""
 
-    budget_results: BudgetResults
-    run: ReplayRun
-    rules: str
-    policies: Mapping[str, Policy]
-    replays: Mapping[str, Replayed]
-    compared: Compared
-    main: str
-    request: int
-    horizon: int
-    money: float
-    conversations: Sequence[Trace]
-    notes: tuple[str, ...]
+    settings: ConversationSettings
 
-    @property
-    def budget(self) -> Budget:
-        """The budget to copy or save."""
-        return self.budget_results.budget
+    subject: ClassVar[str] = "the messages that the policy has kept"
+    plans_turns: ClassVar[bool] = False
 
-    @property
+    @cached_property
+    def traces(self) -> Sequence[Trace]:
+        """The conversations in the file."""
+        return self.library.conversations(str(self.settings.trace))
+
+    @cached_property
     def trace(self) -> Trace:
         """The conversation."""
-        return self.run.trace
+        name = str(self.settings.trace)
+        return self.library.conversations.one(name, self.settings.conversation)
 
-    @property
+    @cached_property
+    def rules(self) -> str:
+        """The name of the prompt cache."""
+        rules = self.settings.rules
+        if rules is None:
+            return provider_rules(self.model)
+        return rules if isinstance(rules, str) else OWN
+
+    @cached_property
+    def cache(self) -> PromptCache:
+        """The prompt cache, with the chosen lifetime."""
+        cache = self.settings.rules
+        if not isinstance(cache, PromptCache):
+            if self.rules not in CACHES:
+                raise LookupError(unknown_name("prompt cache", self.rules, CACHES))
+            cache = CACHES[self.rules]
+        lifetime = self.settings.lifetime
+        if lifetime is None:
+            return cache
+        if lifetime not in LIFETIMES:
+            raise LookupError(unknown_name("lifetime", lifetime, LIFETIMES))
+        return replace(cache, lifetime=LIFETIMES[lifetime])
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """The notices about the model and its prompt cache."""
+        notes = [self.model.notice]
+        if self.settings.rules is None and self.rules == IDEAL:
+            whose = self.model.provider or self.model.name
+            notes.append(
+                f"No prompt cache is known for {whose}, so an ideal cache that finds any prefix is assumed."
+            )
+        return [*filter(None, notes)]
+
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        """The sections by role; if calls of the current turn can be pruned, they are history."""
+        roles = dict(self.settings.planned_budget.roles or DEFAULT_ROLES)
+        if self.settings.within:
+            roles.pop("step", None)
+        return roles
+
+    @cached_property
+    def by(self) -> By:
+        """One request per turn, or one per answer of the model."""
+        if self.settings.by is not None:
+            return self.settings.by
+        return "request" if any(m.tool_calls for m in self.trace.messages) else "turn"
+
+    @cached_property
+    def prices(self) -> Prices:
+        """The prices of tokens: those given or listed, and those typed in."""
+        settings = self.settings
+        prices = settings.given_prices
+        if prices is None:
+            day = settings.on or datetime.now(UTC).date()
+            prices = listed_prices(self.model.name, day, hour=self.rules == "anthropic-1h")
+        if not settings.prices:
+            return prices
+        typed: Data = {name: Price(price) for name, price in settings.prices.items()}
+        source = f"{prices.source}; {', '.join(sorted(typed))} typed in"
+        return replace(prices, source=source, **typed)
+
+    @cached_property
+    def options(self) -> Data:
+        """The options of :func:`budgetkit.replay`."""
+        names = ("counter", "framing", "roles", "by", "cache", "prices")
+        return {name: getattr(self, name) for name in names}
+
+    @cached_property
+    def policies(self) -> dict[str, Policy]:
+        """The policies to compare, by name."""
+        return {name: self.settings.policy(name) for name in self.settings.chosen}
+
+    @cached_property
+    def replays(self) -> dict[str, Replayed]:
+        """The replay of each policy, computed once."""
+        budget = self.settings.planned_budget
+
+        def announce() -> Trace:
+            self.library.announce(self.trace, self.counter)
+            return self.trace
+
+        def replayed(policy: Policy) -> Replayed:
+            pairs = self._once("evidence", (), lambda: evidence(self.trace))
+            return Replayed(replay(self.trace, budget, policy, **self.options), pairs)
+
+        self.library.once(("announced", *self._counted), announce)
+        return {
+            name: self.library.once_large((self.key, policy), partial(replayed, policy))
+            for name, policy in self.policies.items()
+        }
+
+    @cached_property
+    def compared(self) -> Compared:
+        """The comparison of the replays."""
+        key = self.key, tuple(self.policies.items())
+        return self.library.once_large(key, lambda: Compared(self.replays))
+
+    @cached_property
+    def key(self) -> Hashable:
+        """The key of a replay: everything that it depends on, except for the policy."""
+        roles = tuple(self.roles.items())
+        budget = to_json(self.settings.planned_budget)
+        return (*self._counted, roles, budget, self.by, self.cache, self.prices)
+
+    @cached_property
     def shown(self) -> Replayed:
         """The replay that is shown in detail."""
-        return self.replays[self.main]
+        return self.replays[self.settings.main]
 
-    @property
+    @cached_property
+    def outcome(self) -> Replay:
+        """The replay itself, without its tables and figures."""
+        return self.shown.outcome
+
+    @cached_property
     def section(self) -> str:
         """The section that is pruned."""
-        return self.shown.outcome.section
+        return self.outcome.section
 
-    @property
-    def requests(self) -> int:
-        """Number of requests in the conversation."""
-        return len(self.shown.outcome.placed.requests)
+    @cached_property
+    def request_count(self) -> int:
+        """The number of requests in the conversation."""
+        return len(self.outcome.placed.requests)
+
+    @cached_property
+    def request(self) -> int:
+        """The chosen request, counting from 1."""
+        return min(self.settings.request or self.request_count, self.request_count)
+
+    @cached_property
+    def horizon(self) -> int:
+        """The number of turns to forecast.
+
+        By default, it is about twice the number of turns that fill the window.
+        """
+        sizes = turn_sizes(self.trace, self.counter, self.framing)
+        turns = 2 * self.signed_budget.window / max(1.0, float(sizes.mean()))
+        return self.settings.horizon or int(min(LONGEST, max(20, -(-turns // 10) * 10)))
+
+    @cached_property
+    def sent(self) -> tuple[Sequence[Message], list[str]]:
+        """The whole messages of the shown request, and its other parts.
+
+        A message that was cut is not among the whole messages.
+        """
+        retention = self.outcome.kept
+        there = self.outcome.present(self.request)
+        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < self.request]
+        placeholders = len(there) - len(whole)
+        left = [f"{placeholders:,} placeholders"] if placeholders else []
+        left += ["summaries"] if any(at < self.request for at, *_ in retention.written) else []
+        left += ["the passages"] if self.trace.contexts else []
+        return [self.trace.messages[slot] for slot in whole], left
+
+    @cached_property
+    def demand(self) -> pd.DataFrame:
+        """The demand by turn and section."""
+        return self.trace.demand(self.counter, self.roles, self.framing)
+
+    @cached_property
+    def facts(self) -> Data:
+        """The policy and its losses, for the checks of the budget."""
+        lost = self.outcome.kept.dropped_messages
+        return {"policy": self.policies[self.settings.main], "lost": lost}
+
+    @cached_property
+    def telling_window(self) -> int | None:
+        """The largest usual window that forces a loss.
+
+        It is None if the model's own window is full anyway, or if nothing can be counted.
+        """
+        characters = sum(len(message.text) for message in self.trace.messages)
+        if self.trace.is_silent or characters > _MOST_CHARACTERS * self.model.window:
+            return None  # the window is full anyway
+        whole = int(turn_sizes(self.trace, self.counter, self.framing).sum())
+        if whole >= self.model.window:
+            return None
+        return max((size for size in WINDOWS if size <= _TELLING * whole), default=None)
 
     def turn_of(self, request: int) -> int:
         """Return the turn of a request."""
-        return self.shown.outcome.placed.requests[request - 1].number
+        return self.outcome.placed.requests[request - 1].number
 
     def named(self, request: int) -> str:
         """Return a request's name on the page, such as "turn 3"."""
-        if self.run.by == "turn":
+        if self.by == "turn":
             return f"turn {request:,}"
         return f"request {request:,} (turn {self.turn_of(request):,})"
 
     @cached_property
     def pauses(self) -> Floats:
         """Seconds before each request, or NaN if unknown."""
-        return pauses(self.trace.messages, self.shown.outcome.placed.requests)
+        return pauses(self.trace.messages, self.outcome.placed.requests)
 
     @cached_property
     def pace(self) -> Pace | None:
@@ -279,93 +396,103 @@ class ConversationResults:
 
         The pace is None if the other conversations are too few or do not resemble this one.
         """
-        return self.run.pace([other for other in self.conversations if other is not self.trace])
+        # The file holds the others, so that no other trace gets their ids.
+        others = [other for other in self.traces if other is not self.trace]
+        return self._once(
+            "pace",
+            (*self._counted, tuple(map(id, others))),
+            lambda: pace_of(self.trace, self.counter, others, self.framing),
+        )
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """The continuations of the conversation."""
+        options: Data = {"framing": self.framing, "pace": self.pace}
+        return self._once(
+            "forecast",
+            self._ahead,
+            lambda: Forecast(self.trace, self.counter, self.horizon, SAMPLES, **options),
+        )
 
     @cached_property
     def drawn(self) -> tuple[Ints, pd.DataFrame]:
         """The sizes of simulated continuations, and a table of their spread."""
-        return self.run.drawn(self.horizon, self.pace)
+
+        def draw() -> tuple[Ints, pd.DataFrame]:
+            sizes = self.forecast.contexts
+            return sizes, figures.fan.table(sizes, known=len(self.trace.turns))
+
+        return self._once("drawn", self._ahead, draw)
 
     @cached_property
     def ahead(self) -> pd.DataFrame:
         """The turns in which simulated continuations pass each limit."""
-        return self.run.ahead(self.horizon, self.money, self.pace)
+        budget = self.settings.planned_budget
+        money = self.settings.money
 
-    @property
+        def pass_them() -> pd.DataFrame:
+            sizes = self.forecast.contexts
+            limits = [
+                self.forecast.first_cut(budget, self.roles),
+                first_over(sizes, {"window full": budget.window}),
+            ]
+            dollars = spent(sizes, self.prices) if money else None
+            if dollars is not None:
+                limits.append(first_over(dollars, {"money spent": money}))
+            return pd.concat(limits, ignore_index=True)
+
+        return self._once("ahead", (*self._ahead, self.key, money), pass_them)
+
+    @cached_property
+    def session(self) -> Session | None:
+        """The conversation with its provider's bill, or None without recorded usage."""
+
+        def read() -> Session | None:
+            return Session(self.trace) if len(usage_columns(self.trace)["model"]) else None
+
+        return self._once("session", (), read)
+
+    def systems(self, window: int | None) -> Comparison:
+        """Replay the usual systems' rules on the same messages."""
+        options = self.prices, self.cache, self.counter
+
+        def compare() -> Comparison:
+            if self.session is not None:
+                return comparison(replay_setup(self.session, window))
+            return comparison(replay_setup(self.trace, window, *options))
+
+        return self._once("systems", (*self._counted, window, *options[:2]), compare)
+
+    def turning(self, windows: Sequence[int]) -> pd.DataFrame:
+        """Return the cheapest rule, by cached-token price and window."""
+        systems = {system(name).label: name for name in USUAL}
+        source = self.session or self.trace
+        counter = None if self.session else self.counter
+        return self._once(
+            "turning",
+            (*self._counted, *windows),
+            lambda: by_price_and_window(source, systems, windows=windows, counter=counter),
+        )
+
+    @cached_property
     def timed(self) -> bool:
         """True if any pause is known, or no pause affects the cache."""
-        return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
+        return self.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
+    @cached_property
+    def _counted(self) -> tuple[Hashable, ...]:
+        """The key of the counts: trace, counter and framing."""
+        return id(self.trace), self.counter.name, self.framing
 
-ConversationStage = Stage[ConversationSettings, ConversationResults]
+    @cached_property
+    def _ahead(self) -> tuple[Hashable, ...]:
+        """The key of the forecast."""
+        return (*self._counted, self.horizon, self.pace)
 
+    def _once(self, what: str, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """Return a value of the conversation, computed once.
 
-def results(settings: ConversationSettings, library: Library) -> ConversationResults:
-    """Compute the results of the settings."""
-    bare = results_of_budget(replace(settings.budget_settings, trace=None), library)
-    name = str(settings.budget_settings.trace)
-    trace = library.conversations.one(name, settings.budget_settings.conversation)
-    rules, cache, note = prompt_cache(settings, bare.model)
-    if bare.plan.budget.roles:
-        budget = bare.plan.budget
-    else:
-        budget = replace(bare.plan.budget, undeclared="pool")
-    hour = rules == "anthropic-1h"
-    prices = settings.given_prices or listed_prices(bare.model.name, settings.on, hour)
-    if settings.prices:
-        typed: Data = {name: Price(price) for name, price in settings.prices.items()}
-        source = f"{prices.source}; {', '.join(sorted(typed))} typed in"
-        prices = replace(prices, source=source, **typed)
-    by: By = "request" if any(message.tool_calls for message in trace.messages) else "turn"
-    # Where pruning works within a turn, there is no "step", so running calls are history.
-    roles = dict(budget.roles or DEFAULT_ROLES)
-    if settings.within:
-        roles.pop("step", None)
-    run = ReplayRun(
-        library=library,
-        trace=trace,
-        counter=bare.counter,
-        framing=framing_for(bare.model),
-        budget=budget,
-        roles=roles,
-        by=settings.by or by,
-        cache=cache,
-        prices=prices,
-    )
-    policies = {name: settings.policy(name) for name in settings.chosen}
-    replays = run.replayed(policies)
-    requests = len(replays[settings.main].outcome.over)
-    # The forecast looks about twice as many turns ahead as fill the window.
-    sizes = turn_sizes(trace, run.counter, run.framing)
-    turns = 2 * budget.window / max(1.0, float(sizes.mean()))
-    return ConversationResults(
-        budget_results=bare,
-        run=run,
-        rules=rules,
-        policies=policies,
-        replays=replays,
-        compared=run.compared(policies, replays),
-        main=settings.main,
-        request=min(settings.request or requests, requests),
-        horizon=settings.horizon or int(min(LONGEST, max(20, -(-turns // 10) * 10))),
-        money=settings.money,
-        conversations=library.conversations(name),
-        notes=tuple(filter(None, (bare.note, note))),
-    )
-
-
-def telling_window(base: BudgetSettings, library: Library) -> int | None:
-    """Return the largest usual window that is too small for a conversation.
-
-    The window has at most 60 % of the conversation's tokens. If the model's own window is full anyway, if no usual
-    window is so small, or if nothing can be counted, return None.
-    """
-    trace = library.conversations(str(base.trace))[0]
-    model = resolve(base.model)
-    characters = sum(len(message.text) for message in trace.messages)
-    if trace.is_silent or characters > _MOST_CHARACTERS * model.window:
-        return None  # the window is full anyway
-    count = library.counter(base.counter or model)
-    whole = int(turn_sizes(trace, count, framing_for(model)).sum())
-    sizes = [size for size in WINDOWS if size <= _TELLING * whole and whole < model.window]
-    return max(sizes, default=None)
+        The entry in the library holds the trace, so that no other trace gets the same id.
+        """
+        once = self.library.once_large
+        return once((what, id(self.trace), *key), lambda: (self.trace, make()))[1]
