@@ -422,6 +422,15 @@ def test_a_rule_that_waits_for_a_pause_acts_after_the_two_pauses(made_up: bk.Ses
     assert number_of(table, "idle", "compactions") == 2
 
 
+def test_a_request_that_exceeds_the_window_is_counted() -> None:
+    """Only requests whose history was above its limit were counted, and without pruning no history has one."""
+    table = bk.compare(bk.load_trace("coding-agent"), window=4_000)
+    assert number_of(table, "no pruning", "sent") > 75 * 4_000
+    assert number_of(table, "no pruning", "overflows") == 75
+    assert number_of(table, "codex", "overflows") == 0
+    assert "Without pruning, 75 prompts would exceed the window." in notices(table)
+
+
 def test_a_summarys_call_that_itself_exceeds_the_window_is_counted(made_up: bk.Session) -> None:
     """It sends the whole prompt and its instruction: at the mark of 99.9 % of the window there is no room for both."""
     late = bk.policies.Compact(

@@ -247,7 +247,13 @@ def notices(table: pd.DataFrame) -> list[str]:
             f"A recorded prompt is larger than the model's window of {disproved:,} tokens, so an extended window is "
             "assumed; window= sets another."
         )
-    for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
+    for row in table.to_dict("records"):
+        if row["system"] == AS_IT_WAS:
+            if row["overflows"]:
+                sentences.append(
+                    f"Without pruning, {many(row['overflows'], 'prompt')} would exceed the window."
+                )
+            continue
         for column, words in troubles.items():
             number = "once" if row[column] == 1 else f"{row[column]:,} times"
             if row[column]:

@@ -278,8 +278,7 @@ class _Trial:
         if mark is not None:
             changes["triggers"] = (Trigger("tokens", mark, above=True),)
         outcome = self.setup.outcome(str(value), with_compaction(system, **changes), UNLIMITED)
-        overflows = int(np.count_nonzero(outcome.most.sent > self.setup.budget.window))
-        return self.setup.row(outcome) | {"value": value, "overflows": overflows}
+        return self.setup.row(outcome) | {"value": value}
 
     def _with_life(self, life: str) -> Data:
         """Replay the recorded session with another cache lifetime."""

@@ -272,7 +272,7 @@ class ReplaySetup:
             "capped": capped,
             "used_later": len(lost),
             "first": int(acts[0]) + 1 if len(acts) else 0,
-            "overflows": int(np.count_nonzero(most.over)),
+            "overflows": int(np.count_nonzero(most.sent > self.budget.window)),
             "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
             "stops": _stop(system.stops_after, compacts) if system else 0,
             "call_overflows": int(np.count_nonzero(most.summary_prompts > self.budget.window)),
