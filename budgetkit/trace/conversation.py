@@ -19,6 +19,7 @@ from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
+from budgetkit.requests.billing.charges import uncharged_thinking
 from budgetkit.requests.reading.formats import format_label
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.trace.importers.documents import messages_of
@@ -228,10 +229,10 @@ class Trace:
             notes.insert(0, f"No text in {where}. Export the conversation with its texts.")
         else:
             notes += self._memo.once("empty", lambda: empty_notices(self.messages))
-        if self.uncounted:
-            notes.append(
-                f"Not counted: {', '.join(self.uncounted)}, whose tokens only the provider knows."
-            )
+        # Without a model, nobody knows which thinking the provider drops.
+        rules = None if self.framing is DEFAULT_FRAMING else self.framing.rules
+        if kinds := [*self.uncounted, *uncharged_thinking(self.messages, "chat", rules)]:
+            notes.append(f"Not counted: {', '.join(kinds)}, whose tokens only the provider knows.")
         return tuple(notes)
 
     @property
