@@ -44,7 +44,7 @@ class Client(Protocol):
         ...
 
     def ncores(self) -> dict[str, int]:
-        """Return the threads of each worker."""
+        """Return each worker's number of threads."""
         ...
 
 
@@ -53,7 +53,7 @@ def completed_tasks(
 ) -> Iterator[R]:
     """Yield the results of tasks in order.
 
-    With a client, the tasks run on its cluster.
+    If a client is given, the tasks run on its cluster.
 
     Examples
     --------
@@ -79,7 +79,7 @@ _BESIDE = 4  # bytes of the longest character before a seam
 
 @dataclass(frozen=True)
 class Block:
-    """A byte range of a file, between two seams."""
+    """A byte range of a file that begins and ends where no token crosses."""
 
     path: str
     start: int
@@ -106,7 +106,8 @@ def count_files(
     progress : bool
         If True, show a progress bar.
     block : int
-        Number of bytes to count at a time, at least 1. A block extends to the next seam.
+        Number of bytes to count at a time, at least 1. A block extends to the next seam, a position that no token
+        crosses.
 
     Returns
     -------
@@ -206,7 +207,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 @contextmanager
 def _named_file(path: str, start: int) -> Iterator[None]:
-    """Reraise a decoding error with the file's name and the byte."""
+    """Reraise a decoding error with the file's name and the byte position."""
     try:
         yield
     except UnicodeDecodeError as error:

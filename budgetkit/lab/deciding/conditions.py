@@ -126,8 +126,8 @@ def cut_at_most(
 ) -> Condition:
     """Limit the share of conversations or turns that are cut.
 
-    The limit is a promise about the next conversation, so a share of 5 % needs 19 known conversations, and a share of
-    1 % needs 99.
+    By default, the limit is a statistical guarantee about the next conversation. A share of 5 % then needs 19 known
+    conversations, and a share of 1 % needs 99.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def cut_at_most(
     of : {"conversations", "turns"}
         Whether the share counts conversations with a cut, or turns with a cut, averaged over the conversations.
     only_these : bool, default False
-        If True, the condition covers only the given conversations and promises nothing about the next conversation.
+        If True, the condition covers only the given conversations and guarantees nothing about the next conversation.
 
     Returns
     -------
@@ -245,8 +245,8 @@ def at_least(section: str, tokens: int) -> Condition:
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
     """Limit the total cost of all requests.
 
-    Each row of demands is one request. Its input is priced in full, as without a cache, so reads from a cache can only
-    lower the actual bill.
+    Each row of demands is one request. Its input is priced in full, as if there were no cache, so reads from a cache
+    can only lower the actual bill.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     Raises
     ------
     ValueError
-        If the cost is below 0, or a price is unknown.
+        If the cost is below 0, or a needed price is unknown.
 
     Examples
     --------

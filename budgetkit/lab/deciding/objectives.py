@@ -292,7 +292,7 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return all subsets of the conversations, or a random sample of subsets.
+    """Return all non-empty subsets of the conversations, or a random sample.
 
     Each row is a subset, with 1 for each of its conversations and 0 for all others.
     """

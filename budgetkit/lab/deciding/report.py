@@ -1,6 +1,7 @@
 """Tuning reports: the table, the front, and a sentence for each setting.
 
-A setting gives a value to each varied line: the window, a reserve, a section or the policy.
+A setting gives a value to each varied line: the window, a reserve, a section or the policy. The front consists of the
+settings that no other setting beats in all objectives.
 """
 
 from __future__ import annotations

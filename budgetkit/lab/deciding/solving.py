@@ -60,13 +60,13 @@ class Solution:
         Tokens between two neighbouring sizes of the grid, or 1 for a bisection. A scan may miss a size that is not on
         the grid.
     budget : Budget, optional
-        The budget with the size that was found.
+        The budget with the size that was found; None if no size was found.
     binds : str
         The obstacle if no size was found, otherwise "".
     is_proved : bool
         Whether a search that finds no size proves that none exists.
     conversations : int
-        Number of conversations that support a promise about the next conversation; 0 without a promise.
+        Number of conversations that support a guarantee about the next conversation; 0 if there is no such guarantee.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def solve(
     -------
     Solution
         The smallest size that meets the condition or, for a reserve, the largest. The two are swapped if a larger
-        window harms the condition. If no size was found, or if a promise about the next conversation needs more
+        window harms the condition. If no size was found, or if a guarantee about the next conversation needs more
         conversations, `value` is None and `binds` describes the obstacle.
 
     Raises
@@ -219,7 +219,7 @@ class LineSearch:
     def plan_demands(self, size: int) -> PlannedDemand | None:
         """Plan all demands at one size of the line.
 
-        If the size is invalid, or a request exceeds the window, return None.
+        If the size is invalid, or a request exceeds the window minus the reserves, return None.
         """
         by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
@@ -285,7 +285,7 @@ class LineSearch:
         return None, step
 
     def binds(self, far: int) -> str:
-        """Describe why even the last size does not meet the condition."""
+        """Describe why even the size `far` does not meet the condition."""
         at = f"with {self.line} = {far:,}"
         plans = self.plan_demands(far)
         if plans is None:

@@ -70,12 +70,12 @@ class AnswerReserve:
 
     @property
     def is_promise(self) -> bool:
-        """True if there are enough conversations for a promise."""
+        """True if there are enough conversations for a statistical guarantee."""
         return self.conversations >= needed(self.risk)
 
     @property
     def sentence(self) -> str:
-        """The promise of the reserve, or the reason why none exists."""
+        """The guarantee that the reserve gives, or the reason for having none."""
         if self.is_promise:
             return (
                 f"On average, at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} "
@@ -105,7 +105,7 @@ def answer_reserve(
     -------
     AnswerReserve
         The reserve, found by conformal risk control over conversations. If there are too few conversations, the reserve
-        is the longest observed answer and has no promise.
+        is the longest observed answer, without a guarantee.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
     """Return the lengths of each conversation's answers, in tokens.
 
     The length of an answer is the number of output tokens that the provider reported. If there is no such number, the
-    text and the tool calls of the answer are counted. Conversations without such answers are left out.
+    text and the tool calls of the answer are counted. Conversations without answers of this kind are left out.
     """
     lengths = []
     for trace in traces:
@@ -171,7 +171,8 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
     """Return the reserve for answers, or None if there is none.
 
-    A reserve named "thinking" does not count as a reserve for answers.
+    A reserve named "thinking" does not count as a reserve for answers. If there are several, the one named "output" is
+    returned, or else the first.
     """
     reserves = [
         reserve
@@ -198,8 +199,8 @@ def candidates(
     """Return the values to try for each unlocked line.
 
     Explorers and :func:`budgetkit.lab.deciding.tune` use these values. No value for the answer's reserve is below the
-    result of :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size. A
-    remainder without a cap is tried as it is and with three caps.
+    result of :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size. If the
+    section that takes the remaining tokens has no cap, it is tried without a cap and with three caps.
 
     Parameters
     ----------
@@ -405,7 +406,7 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Warn if the best setting is at the edge of the values."""
+        """Return a warning if the best setting is at the edge of the values."""
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

@@ -30,7 +30,7 @@ Values = Iterable[Any]
 
 
 def line(x: Values, y: Values, **more: Any) -> Spec:
-    """Return a trace of a line, with a marker for one point.
+    """Return a line as a trace, with a marker if it has one point.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def bars(
 
 
 def extent(values: Values) -> tuple[Any, Any]:
-    """Return the lowest and the highest number, with 0 among them."""
+    """Return the lowest and the highest of 0 and the given numbers."""
     numbers = [0, *values]
     return min(numbers), max(numbers)
 
@@ -234,7 +234,7 @@ class Question(Generic[P]):
 def spec_of(
     data: list[Spec], height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any
 ) -> Spec:
-    """Return a figure of traces that is legible in light and dark notebooks.
+    """Return a figure's specification, legible in light and dark notebooks.
 
     Pass the titles of the axes as text, with the unit.
 

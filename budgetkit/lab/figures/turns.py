@@ -117,7 +117,8 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "demand", "pinned_limit
 def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
     """Return the demand, limit and grant of the remainder in each row.
 
-    Without a remainder, these are the total demand, the usable window and the total grant.
+    The remainder is the section that takes the remaining tokens. If the budget has no remainder, the total demand, the
+    usable window and the total grant are returned.
     """
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
@@ -130,7 +131,7 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row with a cut, and the section cut most.
+    """Return the first row with a cut, and the section cut most there.
 
     If nothing is cut, return None.
     """

@@ -50,12 +50,12 @@ PRICED = ("input", "output", "cache_read", "cache_write")
 
 @dataclass(frozen=True)
 class Price:
-    """A price in US dollars per million tokens, by request size.
+    """A price per million tokens, which may depend on the request's size.
 
     Parameters
     ----------
     base : float
-        The price up to the first threshold.
+        The price up to the first threshold, in US dollars.
     tiers : tuple of (int, float)
         Pairs of a threshold in input tokens and the price of all tokens of a request above it, in ascending order.
 
@@ -287,7 +287,7 @@ def prices(
 def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
     """Look up a model's prices, or warn if genai-prices is not installed.
 
-    Without genai-prices, all of the returned prices are None.
+    If it is not installed, all of the returned prices are None.
     """
     try:
         return prices(model, on, **about)

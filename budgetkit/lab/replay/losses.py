@@ -89,7 +89,7 @@ def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
     """Yield messages with the earlier messages that introduced their rare words.
 
     A word is rare if at most three messages contain it. The introducing message belongs to an earlier turn and is not a
-    system message.
+    system message. Tool results need no message, because they repeat words of their calls.
     """
     words = [_words(message) for message in trace.messages]
     folded = {word: word.casefold() for of_message in words for word in of_message}

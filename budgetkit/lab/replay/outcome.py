@@ -39,9 +39,10 @@ class Replay:
     granted : dict
         Tokens of each section in the requests; int64 arrays, shape (requests,).
     over : int64 array, shape (requests,)
-        Tokens above the history's limit.
+        Tokens above the history's limit. If other sections shrink for the history's floor, only the tokens still
+        missing count.
     equal : int64 array, shape (requests,)
-        Tokens of the longest prefix shared with the previous request.
+        Tokens in the longest prefix shared with the previous request.
     cached, written : int64 array, shape (requests,)
         Tokens read from the prompt cache, and tokens written to it.
     output : int64 array, shape (requests,)
@@ -130,7 +131,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls, or 0 without a call."""
+        """Input tokens of each request's summary calls, or 0 if there are none."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)
@@ -187,7 +188,8 @@ class Replay:
         Returns
         -------
         DataFrame
-            The frame has the columns request, turn, section, demand, limit, tokens and cut (int64, except section).
+            The frame has the columns request, turn, section, demand, limit, tokens and cut (int64, except section). The
+            demand of the pruned section includes all messages that have ever entered it.
         """
         frames = []
         for section, column in self.columns.items():

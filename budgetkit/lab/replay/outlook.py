@@ -224,9 +224,7 @@ class Forecast:
         sums = {name: entered.get(name, none)[edges] for name in demand.sections}
 
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
-            """Return the excess of the history in each drawn turn.
-
-            The excess is over the history's limit.
+            """Return the history's excess over its limit in each drawn turn.
 
             A section's demand is its tokens at the end of the conversation, plus its tokens in the drawn turns so far.
             """

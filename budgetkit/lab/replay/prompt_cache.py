@@ -44,12 +44,13 @@ class PromptCache:
     lifetime : float, optional
         Lifetime of a prefix after its last use, in seconds; None if no prefix expires.
     breakpoints : tuple of {"head", "end"}, optional
-        Places of the marks; None for a cache that finds the longest prefix automatically.
+        Positions of the breakpoints: after the opening ("head") or at the end of each request ("end"). None stands for
+        a cache that finds the longest prefix automatically.
     lookback : int, optional
-        Number of positions that the cache looks back from a mark. A text, an image, consecutive tool calls and
+        Number of positions that the cache looks back from a breakpoint. A text, an image, consecutive tool calls and
         consecutive tool results are one position each.
     considered : int, optional
-        Maximum number of marks considered, newest first.
+        Maximum number of breakpoints considered, starting from the most recent one.
     source : str
         Source and date of the numbers.
 
@@ -151,10 +152,11 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest earlier request that each request reads from the cache.
+        """Return the size of the longest earlier request that each request reads.
 
-        The sizes are in tokens. Two requests share at least the shortest of the prefixes that neighbouring requests
-        share, from the earlier request to the later one.
+        The sizes are in tokens; a size is 0 if no earlier request can be read from the cache. Two requests share at
+        least the shortest of the prefixes that neighbouring requests share, from the earlier request to the later
+        one.
         """
         reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))

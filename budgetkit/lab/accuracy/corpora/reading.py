@@ -75,7 +75,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents, and the problems of unreadable files.
+    """Documents, and the problems of omitted files and rows.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ _HANGUL = re.compile(r"[\uac00-\ud7af]")
 
 
 def is_cjk(text: str) -> bool:
-    """Return True if at least a fifth of a text is CJK.
+    """Return True if at least a fifth of a text's non-blank characters are CJK.
 
     >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
     (True, False)
@@ -228,9 +228,9 @@ def folder(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    r"""Read the files of a folder, one document each.
+    r"""Read each file of a folder as a document.
 
-    Hidden files and empty files are left out, and so are files in hidden folders.
+    Empty files, hidden files, and files in hidden folders or in ``__pycache__`` are left out.
 
     Parameters
     ----------
@@ -239,15 +239,16 @@ def folder(
     pattern : str
         Glob pattern of the files.
     kind, language : str
-        Class and language of all files; default: derived from the suffix of each file, or from the content of a CJK
-        text.
+        Class and language of all files; default: derived from each file's suffix, or from the text if it is JSON or
+        CJK.
     most : int
         Maximum size of a file, in bytes.
 
     Returns
     -------
     Corpus
-        A corpus in the order of the file names. Binary, badly encoded and oversized files are listed as problems.
+        A corpus in the order of the paths. Unreadable, binary, badly encoded and oversized files are listed as
+        problems.
 
     Raises
     ------
@@ -288,7 +289,7 @@ def files(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    """Read files, one document each.
+    """Read each file as a document.
 
     Empty files are left out.
     """
@@ -336,7 +337,8 @@ def rows(
     Returns
     -------
     Corpus
-        A corpus. Rows without text in that column, and lines that are not JSON, are listed as problems.
+        A corpus. Rows without text in that column, lines that are not JSON, and an unreadable file are listed as
+        problems.
 
     Raises
     ------

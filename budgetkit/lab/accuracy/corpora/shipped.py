@@ -85,7 +85,7 @@ Parts = Iterator[str]
 
 
 class OddText(Random):
-    """A random generator of the parts of an odd text of a given length."""
+    """A random generator with a method for each recipe of odd text."""
 
     characters = 0
 
