@@ -57,7 +57,7 @@ class App(Shown):
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional
-        File or folder that the "File" box may open; "" for none. By default, the box may open any file.
+        File or folder that the "File" box may open; "" if it may open no file. By default, the box may open any file.
 
     Attributes
     ----------
@@ -173,9 +173,9 @@ def _conversation_explorer(shared: BudgetSettings, library: Library) -> Conversa
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the texts of the shared conversation, by kind of text.
+    """Return the texts of the shared conversation, split by kind.
 
-    Without a shared conversation, the corpus is empty.
+    If no conversation is shared, the corpus is empty.
     """
     if shared.trace is None:
         return Corpus(())

@@ -75,8 +75,7 @@ def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attri
     Examples
     --------
     >>> svg_label("<b>&lt;i&gt;</b> 3<br>more", 5, 10, "end")
-    '<text x="5" y="10" text-anchor="end"><tspan font-weight="600">&lt;i&gt;</tspan> 3<tspan x="5"
-    dy="15">more</tspan></text>'
+    '<text x="5" y="10" text-anchor="end"><tspan font-weight="600">&lt;i&gt;</tspan> 3<tspan x="5" dy="15">more</tspan></text>'
     """  # noqa: E501
     inside = []
     weight = colour = None

@@ -1,8 +1,8 @@
 """Causes of cache misses: why a request read less than was cached.
 
 The cause of a miss is the first one that applies. If no cause applies, the miss is unexplained. Causes follow from the
-recorded events and from the place where the read stopped: at the end of an earlier prompt, or after instructions and
-tools.
+recorded events and from the position at which the read stopped: at the end of an earlier prompt, or after
+instructions and tools.
 """
 
 from __future__ import annotations

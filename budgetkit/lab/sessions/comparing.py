@@ -102,20 +102,21 @@ def compare(
         - sent, cached: tokens sent, and tokens read from the cache
         - left, capped: numbers of messages dropped or shortened, and of results cut on arrival
         - used_later: number of dropped messages that were used later
-        - first: first request in which the rule acted; 0 for none
+        - first: first request in which the rule acted; 0 if there is none
         - overflows: number of requests that exceed the window
         - loops: number of compactions that follow a compaction in the request before
-        - stops: request at which the product would stop because of repeated compactions; 0 for none
+        - stops: request at which the product would stop because of repeated compactions; 0 if there is none
         - call_overflows: number of summary calls that exceed the window themselves
         - summary_cost: maximum cost of the summary calls, in US dollars, which the cost includes
         - assumed: assumed values, in words
 
         For a recorded session, ``attrs`` has:
 
-        - replayed: cost of a replay of the unchanged session, in US dollars
+        - replayed: cost of a replay of the unchanged session, in US dollars; NaN if unknown
         - replay_error, rule_error: deviations of this replay, and of a replay of Claude Code's rule, from the bill, as
           shares; NaN if unknown
-        - own_trigger: size at which Claude Code compacted the session, in tokens
+        - own_trigger: prompt size above which Claude Code compacted the session, in tokens; None if it is unknown or
+          `window` is given
         - price_gap: note on models without a price; empty if there are none
         - unlogged_summaries: number of compactions whose summary call is not in the log
         - disproved: the model's window if a recorded prompt is larger than this window; otherwise 0
@@ -189,7 +190,7 @@ def is_near(error: float) -> bool:
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by mean cost or, without prices, by relative cost."""
+    """Sort rules by mean cost or, if no cost is known, by relative cost."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
@@ -245,7 +246,7 @@ def by_price_and_window(
     *,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Return each rule's relative cost by cached-token price and window.
+    """Return each rule's relative cost for each cached-token price and window.
 
     The table marks the cheapest rule, and the prices at which another rule becomes the cheapest.
 
@@ -271,7 +272,7 @@ def by_price_and_window(
         - acts: True if the rule changed any request
         - change: cost relative to no pruning, as a share; a prompt above the window is counted as if it fitted
         - cheapest: True for the cheapest row, among no pruning and the rules that act
-        - turns: True if the cheapest rule differs from the cheapest at the previous price
+        - turns: True for a cheapest row whose rule differs from the cheapest rule at the previous price
 
     Examples
     --------
@@ -311,7 +312,7 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return the cost of prompts and summaries, in input tokens.
+    """Return the cost of prompts and summaries, in uncached input tokens.
 
     One unit is the price of an uncached input token.
     """

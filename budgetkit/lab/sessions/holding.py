@@ -314,7 +314,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
-    """List calls by tool, server or file, one row per call."""
+    """List calls with their tool, server or file, one row per call."""
     rows = [
         (
             place,
@@ -363,7 +363,7 @@ def server_of(tool: str) -> str | None:
 
 
 def _definitions(session: Session, by: By) -> dict[str, int]:
-    """Return the tokens of logged tool definitions, by tool or server."""
+    """Return the tokens of each tool's or server's logged definitions."""
     sizes: dict[str, int] = {}
     count = session.count
     for schema in session.trace.tools or ():
@@ -375,9 +375,9 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
 
 
 def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> dict[str, float]:
-    """Return the cost of tool definitions before the first call, by name.
+    """Return the cost of each definition in prompts before its first call.
 
-    The name is that of a tool or server.
+    The keys are the names of tools or servers. If there is no call, all prompts count.
     """
     places = session.columns["message_index"]
     read_price, _ = session.input_prices

@@ -267,7 +267,7 @@ def notices(table: pd.DataFrame) -> list[str]:
 
 
 def turning_points(table: pd.DataFrame) -> list[str]:
-    """Describe the cheapest rules by window and price of a cached token.
+    """Describe the cheapest rules for each window and cached-token price.
 
     Parameters
     ----------

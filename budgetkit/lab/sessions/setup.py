@@ -147,7 +147,7 @@ class ReplaySetup:
 
     @property
     def facts(self) -> Record:
-        """The recorded facts.
+        """The recorded facts about the session's requests.
 
         Raise `ValueError` if nothing was recorded.
         """
@@ -410,8 +410,9 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
     """Return the prompt size above which a session was compacted, in tokens.
 
-    This is the size of the last prompt before a compaction, or the smallest of several such sizes. Return None without
-    compactions. Only Claude Code's log distinguishes automatic and manual compactions.
+    This is the size of the last prompt before a compaction, or the smallest of several such sizes. Return None if
+    there is no compaction of these kinds with a recorded size. Only Claude Code's log distinguishes automatic and
+    manual compactions.
     """
     marks = []
     usage = usage_columns(trace)
