@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a screen word, or "" if unknown.
+    """Return a label's definition from the glossary, or "" if undefined.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def word_meaning(word: str) -> str:
 
 
 def explained(tip: str, word: str) -> str:
-    """Add the meaning of a word to a tip.
+    """Add a label's definition from the glossary to a tip.
 
     Examples
     --------

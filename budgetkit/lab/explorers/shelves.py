@@ -114,7 +114,7 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """A collection of entries by name.
+    """A named collection of conversations or texts.
 
     Call a shelf with a name to get an entry.
     """

@@ -219,8 +219,9 @@ class AccuracyExplorer(Explorer):
     exact : str, Counter or callable, optional
         The reference counter; default: the best known counter for the model.
     kind : sequence of str, optional
-        Class and language of the texts to show and to compute the buffer for, such as ("prose", "German"). Default: the
-        kind of more than half of the texts. Pass () for all kinds, with the buffer of the worst kind.
+        Class and language of the texts to show and to compute the buffer for, such as ("prose", "German"). Default:
+        the kind of more than half of the texts or, if there is none, all kinds. Pass () for all kinds, with the
+        buffer of the worst kind.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"

@@ -161,12 +161,12 @@ class BudgetSettings:
 
     @property
     def pinned(self) -> Budget | None:
-        """The budget that was pinned last, or None without pins."""
+        """The budget that was pinned last, or None if none is pinned."""
         return self.pins[-1].budget if self.pins else None
 
     @property
     def unpinned(self) -> Self:
-        """The settings without pins."""
+        """The settings without pinned budgets."""
         return replace(self, pins=())
 
     #: The shelf of the library with the shown contents.
@@ -182,7 +182,7 @@ class BudgetSettings:
         return replace(self, **(values | self._afresh(budget.model)))
 
     def _afresh(self, model: str) -> Data:
-        """Return the values that another model resets, by field."""
+        """Return the fields that another model resets, with their new values."""
         return {} if model == self.model else {**self.afresh}
 
     def showing(self, name: str | None, path: str = "", number: int = 0) -> Self:

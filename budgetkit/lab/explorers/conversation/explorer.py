@@ -1,4 +1,4 @@
-"""The ConversationExplorer class, and its reader of sent and missing messages."""
+"""The ConversationExplorer class, and its panel of sent and missing messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader with the chosen request's sent and missing messages."""
+    """Return the chosen request's sent and missing messages for the page."""
     outcome = stage.outcome
     request = stage.request
     there = outcome.present(request)
