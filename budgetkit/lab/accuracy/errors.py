@@ -79,8 +79,8 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
         exact, basis ("exact", "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, relative
         error), microseconds (float64, per text, measured in this call; an endpoint's cached answers are fast), network
         (bool, True if texts are sent to a provider), costs and use (str, the cost and the purpose). The error is
-        relative to an endpoint's count; without an endpoint, it is relative to an exact count or, if there is none,
-        to a reconstructed count. The column off is missing if there is no such count, or the count is 0.
+        relative to an endpoint's count; if there is no endpoint, it is relative to an exact count or, if there is
+        none, to a reconstructed count. The column off is missing if there is no such count, or the count is 0.
 
     Raises
     ------

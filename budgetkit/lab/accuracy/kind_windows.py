@@ -211,7 +211,7 @@ class Sources:
 
     @cached_property
     def variances(self) -> tuple[Floats, Floats]:
-        """The variances between sources of a kind and between kinds, by class.
+        """Each class's variances between sources of a kind and between kinds.
 
         The variances are estimated by the method of moments and shrunk towards their means over all classes.
         """

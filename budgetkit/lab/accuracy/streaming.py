@@ -79,7 +79,7 @@ _BESIDE = 4  # bytes of the longest character before a seam
 
 @dataclass(frozen=True)
 class Block:
-    """A byte range of a file that begins and ends where no token crosses."""
+    """A byte range of a file, with ends that no token crosses."""
 
     path: str
     start: int
@@ -178,7 +178,7 @@ def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
 
 
 def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
-    """Cut a file into blocks at seams."""
+    """Cut a file into blocks at seams, which no token crosses."""
     with open(path, "rb") as stream, _named_file(path, 0):
         start = 0
         while start < size:

@@ -217,7 +217,7 @@ def sentences(stage: BudgetStage) -> list[str]:
 
 
 def fitting(stage: BudgetStage) -> str:
-    """Return the number of turns or sections without cuts, in words."""
+    """Describe the number of turns or sections without cuts."""
     if stage.turns is None:
         whole = [grant.cut == 0 for grant in stage.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

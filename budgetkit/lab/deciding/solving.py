@@ -386,7 +386,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
 
 
 def _opened(demands: Any) -> Any:
-    """Load conversations that are given by path, by name or as messages.
+    """Load conversations that are given as paths, names or messages.
 
     Demands in any other form are returned unchanged.
     """

@@ -296,7 +296,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Vary) -> dict[str, dict[Any, Any]]:
-    """Return the values to try for each line, by their names.
+    """Return the values to try for each line, under their names.
 
     The names of policies are replaced with the policies themselves.
     """
@@ -406,7 +406,10 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Return a warning if the best setting is at the edge of the values."""
+        """Warn about a best setting at the edge of the tried values.
+
+        The list returned has one warning or none.
+        """
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

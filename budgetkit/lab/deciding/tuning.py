@@ -242,7 +242,7 @@ class TuningResult:
 
     @property
     def best(self) -> Data:
-        """The setting to use: the candidate, or the current setting if it stays."""
+        """The setting to use: the candidate, unless the current setting stays."""
         return self.space.present() if self.stays else self.candidate
 
     @cached_property

@@ -418,7 +418,7 @@ class Explorer(Shown):
 
     @property
     def _kept(self) -> str | None:
-        """The initial and changed values to store, or None if nothing has changed."""
+        """The initial and changed values to store; None if nothing has changed."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None

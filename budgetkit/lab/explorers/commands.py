@@ -175,7 +175,10 @@ def choose_columns(
 
 
 def choose_conversation(stage: BudgetStage, number: int) -> BudgetSettings:
-    """Show the end of another conversation in the file, by index."""
+    """Show the end of another conversation in the file.
+
+    `number` is its index, counting from 0.
+    """
     if number == stage.settings.conversation:
         return stage.settings
     return stage.settings.showing(stage.settings.trace, stage.settings.path, number)

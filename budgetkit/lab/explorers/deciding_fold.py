@@ -324,7 +324,7 @@ def options_of(stage: BudgetStage) -> Data:
 
 
 def tokens_cut(stage: BudgetStage, budget: Budget) -> int:
-    """Return the tokens that a budget cuts in all requests of the file."""
+    """Return the tokens that a budget cuts in all the file's requests."""
     requests = stage.file
     if budget.name != stage.settings.budget.name:
         requests = replace(requests, roles=budget.roles)

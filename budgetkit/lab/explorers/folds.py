@@ -1,8 +1,8 @@
 """Folds: an explorer's collapsible panels, each computed when opened.
 
-The content of a fold is a list of parts: texts, lists, rows with a button, choices, figures and texts to copy. When the
-settings change, the open folds are marked as outdated, and the page requests them again once the slider rests, so that
-slow work never delays a slider.
+The content of a fold (a panel) is a list of parts: texts, lists, rows with a button, choices, figures and texts to
+copy. When the settings change, the open folds are marked as outdated, and the page requests them again once the
+slider rests, so that slow work never delays a slider.
 """
 
 from __future__ import annotations

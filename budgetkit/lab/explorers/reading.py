@@ -1,4 +1,4 @@
-"""Messages in pieces for the reading panel, and panels of bill and checks."""
+"""Messages in pieces for the reading panel; panels for bill and checks."""
 
 from __future__ import annotations
 

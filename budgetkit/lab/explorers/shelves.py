@@ -1,4 +1,4 @@
-"""Shelves: shipped and opened conversations and texts, by name.
+"""Shelves: shipped and opened conversations and texts, with their names.
 
 An entry never changes: another file with the same name becomes an entry with a number.
 

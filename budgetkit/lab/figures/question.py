@@ -30,7 +30,7 @@ Values = Iterable[Any]
 
 
 def line(x: Values, y: Values, **more: Any) -> Spec:
-    """Return a line as a trace, with a marker if it has one point.
+    """Return a line as a trace; a single point gets a marker.
 
     Examples
     --------
@@ -414,7 +414,10 @@ def end_labels(
     floor = lowest - gap if lowest < 0 else 0.0
 
     def covers(y: float, name: str) -> float:
-        """Return the number of lines that a label covers, plus its distance from its own end."""
+        """Return the number of covered lines plus the label's relative distance.
+
+        The distance is measured from the end of the label's own line.
+        """
         low, high = spans[name]
         others = sum(
             other != name and y <= top and bottom < y + gap

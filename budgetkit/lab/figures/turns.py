@@ -131,7 +131,7 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row with a cut, and the section cut most there.
+    """Return the first row with a cut and the section cut most.
 
     If nothing is cut, return None.
     """

@@ -131,7 +131,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls, or 0 if there are none."""
+        """Input tokens of each request's summary calls; 0 if it has none."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)

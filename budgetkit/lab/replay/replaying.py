@@ -299,7 +299,7 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each message's pruning unit, by kind of unit.
+        """The first message of each message's pruning unit.
 
         A pruning unit is a group of messages that are pruned together.
 

@@ -134,7 +134,7 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
 
 
 def expected(usage: Usage) -> Ints:
-    """Return the cache read that each request would have without misses.
+    """Return the cache read of each request if nothing was missed.
 
     This is everything that the previous request read and wrote or, if no writes are recorded, the previous request's
     prompt. The first request's value is the recorded read.

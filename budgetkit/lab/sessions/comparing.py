@@ -190,7 +190,7 @@ def is_near(error: float) -> bool:
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by mean cost or, if no cost is known, by relative cost."""
+    """Sort rules by mean cost; if unknown, by relative cost."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]

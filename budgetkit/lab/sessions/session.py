@@ -259,7 +259,7 @@ class Session:
 
     @property
     def unpriced(self) -> str:
-        """A sentence about items missing from the cost, or "" if none are."""
+        """A sentence about items missing from the cost, or ""."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -319,7 +319,7 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request, by kind.
+        """The billed tokens of each kind, request by request.
 
         Tokens of the kind `long` were written to the cache for an hour.
         """

@@ -182,13 +182,16 @@ def _table(path: Path) -> Corpus:
 
 
 def _is_json(path: Path) -> bool:
-    """Return True if a file with a text suffix, or none, contains JSON."""
+    """Return True if a text file contains JSON.
+
+    Text files have no suffix, or a suffix such as ".txt" or ".md".
+    """
     text = file_text(path) if path.suffix.lower() in ("", ".txt", ".text", ".md", ".log") else ""
     return isinstance(text, str) and is_json(text)
 
 
 def _beginning(path: Path) -> str:
-    """Return a table's first 20 non-blank lines, or "" if it is unreadable."""
+    """Return a table's first 20 non-blank lines, or "" if unreadable."""
     try:
         with path.open("rb") as file:
             encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"

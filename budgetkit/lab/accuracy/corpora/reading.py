@@ -196,7 +196,9 @@ _HANGUL = re.compile(r"[\uac00-\ud7af]")
 
 
 def is_cjk(text: str) -> bool:
-    """Return True if at least a fifth of a text's non-blank characters are CJK.
+    """Return True if at least a fifth of a text is CJK.
+
+    White space is not counted.
 
     >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
     (True, False)

@@ -257,7 +257,7 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def kind(self) -> tuple[str, ...]:
-        """The class and language of the texts, or () for all chosen classes."""
+        """Class and language of the texts; () for all chosen classes."""
         if self.settings.kind is None:
             return kind_at_hand(self.all_errors)
         return named_kind(self.settings.kind, self.all_errors)
@@ -332,7 +332,10 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def document(self) -> int:
-        """The chosen document if it is shown, or else the one with the largest error."""
+        """The chosen document or, if it is hidden, the worst one.
+
+        The worst document is the shown document with the largest error.
+        """
         document = self.settings.document
         if document is None or document not in self.errors.index:
             document = int(self.errors.index[int(self.errors["error"].abs().to_numpy().argmax())])

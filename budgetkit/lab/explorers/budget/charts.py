@@ -262,7 +262,7 @@ def _kpi(
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the figures as data for the page, by name."""
+    """Return the figures under their names, as data for the page."""
     drawn = {}
     for name in shown_figures(stage):
         question, table, note = _figure(name, stage)

@@ -179,7 +179,7 @@ class BudgetExplorer(Explorer):
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; default: the model's own counter.
+        The counter or its name; default: the model's own counter.
     window : int, optional
         A window in tokens that replaces the window of the model.
 

@@ -312,7 +312,11 @@ class BudgetStage:
 
     @cached_property
     def _pinned_requests(self) -> FileRequests | None:
-        """The requests with the roles of the pinned budget, if it has its own."""
+        """The requests to plan with the pinned budget, or None.
+
+        They use the roles of the pinned budget, if it has any. The result is None if no budget is pinned, or sizes are
+        planned.
+        """
         pinned = self.settings.pinned
         if pinned is None or self.requests is None:
             return None

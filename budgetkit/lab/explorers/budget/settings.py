@@ -186,14 +186,17 @@ class BudgetSettings:
         return {} if model == self.model else {**self.afresh}
 
     def showing(self, name: str | None, path: str = "", number: int = 0) -> Self:
-        """Return the settings for a conversation in a file, or for entered sizes.
+        """Return the settings for a file's conversation or for entered sizes.
 
         `number` is the index of the conversation, counting from 0.
         """
         return replace(self, trace=name, path=path, conversation=number, turn=None)
 
     def as_at(self, start: Self) -> Self:
-        """Return the settings after a reset, which keeps what is open."""
+        """Return the settings after a reset, which keeps some fields.
+
+        The class attribute `kept` lists these fields, such as the open conversation.
+        """
         kept: Data = {name: getattr(self, name) for name in self.kept}
         return replace(start, **kept)
 

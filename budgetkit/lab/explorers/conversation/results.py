@@ -271,7 +271,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def policies(self) -> dict[str, Policy]:
-        """The policies to compare, by name."""
+        """The policies to compare, with their names as keys."""
         return {name: self.settings.policy(name) for name in self.settings.chosen}
 
     @cached_property
