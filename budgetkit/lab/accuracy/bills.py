@@ -33,7 +33,7 @@ class Bill:
     low, high : float
         The 5 % and 95 % quantiles of the residuals, in tokens. Each residual is from a line fitted to other readings.
     readings : int
-        Number of readings.
+        Number of readings (requests with a count and a bill), including outliers.
 
     Examples
     --------
@@ -53,12 +53,12 @@ class Bill:
         Parameters
         ----------
         counted : int
-            Counted tokens of a request.
+            Number of tokens counted in the request.
 
         Returns
         -------
         int
-            Expected billed tokens.
+            Number of tokens that the provider is expected to bill.
         """
         return round(self.constant + self.slope * counted)
 
@@ -68,7 +68,7 @@ class Bill:
         Parameters
         ----------
         counted : int
-            Counted tokens of a request.
+            Number of tokens counted in the request.
 
         Returns
         -------
@@ -85,7 +85,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Parameters
     ----------
     counted : sequence of float, shape (readings,)
-        Count of each request, in tokens.
+        Number of tokens counted in each request.
     billed : sequence of float, shape (readings,)
         Tokens that the provider billed for each request, including cached tokens.
     projects : sequence, shape (readings,), optional

@@ -175,8 +175,8 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    If `kinds` is given without a `window_mix`, the errors include documents of each kind, and the errors come from at
-    least 19 sources, the windows predict the next source of each kind.
+    The windows predict the next source of each given kind if `window_mix` is not given, the errors include documents of
+    each kind, and the errors come from at least 19 sources.
 
     Examples
     --------
@@ -227,9 +227,9 @@ class Buffer:
     window : int
         Size of the window, in tokens.
     documents : int
-        Number of documents used.
+        Number of documents from which the buffer was computed.
     counter : str
-        Name of the counter.
+        Name of the counter whose errors the buffer covers.
     warning : str
         Reasons why the buffer is unreliable; "" if there are none.
     kinds : tuple of str
@@ -301,7 +301,7 @@ def buffer_for(
     Parameters
     ----------
     errors : DataFrame
-        Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter.
+        The errors of one counter, from :func:`budgetkit.lab.accuracy.compare`.
     window : int
         Size of the window, in tokens.
     risk : float
@@ -311,7 +311,7 @@ def buffer_for(
         whichever needs the larger buffer. A column name, such as "source", stands for texts with one value in that
         column, and "mixed" for documents of all kinds, whose errors cancel most.
     seed : int
-        Seed of the random windows.
+        Seed for drawing the windows.
     kinds : iterable of str
         Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
         If the errors include documents of each kind and come from at least 19 sources, the buffer covers only the
@@ -380,7 +380,7 @@ def consequences(
     window_mix : str, optional
         As in :func:`buffer_for`; default: texts of one class or one language, whichever overflows more often.
     seed : int
-        Seed of the random windows.
+        Seed for drawing the windows.
     kinds : iterable of str
         Classes or languages of your texts, as in :func:`buffer_for`.
 
@@ -395,7 +395,7 @@ def consequences(
     Raises
     ------
     ValueError
-        If the column does not exist.
+        If `window_mix` is not a column of the errors.
 
     Examples
     --------

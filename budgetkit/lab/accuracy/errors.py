@@ -85,7 +85,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If there is no text.
+        If there is no text to count.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def compare(
     corpus : Corpus, str, Path, DataFrame or iterable
         The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes. Empty texts are skipped.
     exact : Counter or str
-        The reference counter.
+        The counter whose counts are the reference.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def summary(
     by : sequence of str
         Columns to group by.
     seed : int
-        Seed of the resampling.
+        Seed for resampling the sources.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def bounds(text: str) -> tuple[int, int]:
     Parameters
     ----------
     text : str
-        Any string.
+        The text to check.
 
     Returns
     -------
@@ -347,9 +347,9 @@ def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
     Parameters
     ----------
     text : str
-        Any string.
+        The text to check.
     limit : int
-        Maximum tokens of the text.
+        Maximum number of tokens that the text may have.
 
     Returns
     -------

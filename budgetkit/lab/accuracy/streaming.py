@@ -100,7 +100,7 @@ def count_files(
     paths : iterable of str or path
         Paths of UTF-8 text files. On a cluster, the workers and this process must all be able to open the files.
     counter : str or ExactCounter
-        The counter or its name.
+        An exact counter or its name.
     client : dask.distributed.Client, optional
         Client of a cluster; default: this process, on all cores.
     progress : bool
@@ -233,7 +233,7 @@ def compare_stream(
     documents : iterable of Document or str
         Documents or texts. The documents are read as needed, so together they may be larger than memory.
     exact : Counter or str
-        The reference counter.
+        The counter whose counts are the reference.
     client : dask.distributed.Client, optional
         Client of a cluster; default: this process.
     progress : bool

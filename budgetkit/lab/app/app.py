@@ -53,7 +53,7 @@ class App(Shown):
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, optional
-        The counter; default: the model's own.
+        Name of the counter; default: the model's own counter.
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional

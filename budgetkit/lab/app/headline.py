@@ -61,7 +61,7 @@ class Misjudgement:
     kind, where : str
         Kind and source of the texts.
     texts : int
-        Number of texts.
+        Number of texts that were counted.
     exact, estimate : int
         Total tokens by the best and by the cheap counter.
     low, high : float

@@ -97,7 +97,7 @@ def nothing_cut(section: str | None = None) -> Condition:
     Parameters
     ----------
     section : str, optional
-        The section; default: all sections.
+        The section that must not be cut; default: all sections.
 
     Returns
     -------
@@ -184,9 +184,9 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     Parameters
     ----------
     turns : int
-        Number of turns, at least 1.
+        Number of last turns to keep whole, at least 1.
     section : str, default "history"
-        The section.
+        The section that must keep these turns.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def at_least(section: str, tokens: int) -> Condition:
     Parameters
     ----------
     section : str
-        The section.
+        The section that needs the limit.
     tokens : int
         Minimum limit of the section, in tokens, regardless of its demand.
 
@@ -251,11 +251,11 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     Parameters
     ----------
     dollars : float
-        Maximum cost, in US dollars.
+        Maximum cost of all requests together, in US dollars.
     prices : Prices or str
         Token prices, or the name of a model with these prices.
     answer : int, default 0
-        Tokens of each answer.
+        Number of output tokens of each answer.
 
     Returns
     -------

@@ -38,7 +38,7 @@ def compare_models(
     traces : sequence of Trace, str or Path
         The conversations, or their paths or names.
     models : str or Model, or an iterable of these
-        One or more models.
+        The models to compare, or their names.
     preset : callable or str
         Function that returns the budget for a model, or a preset's name.
     policy : Policy or str, optional

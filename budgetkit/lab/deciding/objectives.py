@@ -162,7 +162,7 @@ class Gain:
     before, after : float64 array, shape (conversations,)
         The objective of each conversation, without and with the setting.
     seed : int, default 0
-        Seed of the random subsets.
+        Seed for drawing subsets of the conversations.
     risk : float, default 0.05
         Probability that the true share lies outside the interval.
 

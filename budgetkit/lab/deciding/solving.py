@@ -47,13 +47,13 @@ class Solution:
     Parameters
     ----------
     line : str
-        "window", a reserve or a section.
+        The line that was solved for: "window", or the name of a reserve or section.
     value : int, optional
         The size, in tokens; None if no size was found.
     so_that : str
-        The condition in words.
+        The condition to meet, in words.
     find : {"smallest", "largest"}
-        The extreme that was searched for.
+        Whether the smallest or the largest size was searched for.
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
@@ -143,7 +143,7 @@ def solve(
     Raises
     ------
     LookupError
-        If the line is unknown.
+        If the budget has no line with this name.
     ValueError
         If there are no demands.
 

@@ -46,7 +46,7 @@ class AnswerReserve:
     risk : float
         Accepted average share of answers in the next conversation that are longer than the reserve.
     conversations : int
-        Number of conversations used.
+        Number of conversations with answers of the chosen kind.
     longest : int
         The longest observed answer, in tokens.
     cut_short : float
@@ -205,7 +205,7 @@ def candidates(
     Parameters
     ----------
     budget : Budget, str, Path or Mapping
-        The current budget.
+        The current budget, which determines the values to try.
     traces : sequence of Trace, str or Path
         The conversations, or their paths or names.
     counter : str, Model or callable
@@ -213,7 +213,7 @@ def candidates(
     risk : float, default 0.05
         Accepted share of answers longer than their reserve.
     locked : collection of str
-        Lines to keep unchanged.
+        Names of the reserves and sections to keep unchanged.
 
     Returns
     -------

@@ -385,7 +385,7 @@ def tune(
     seed : int, default 0
         Seed of the split and of the sample.
     workers : int, default 1
-        Number of processes.
+        Number of processes that replay the conversations.
     client : dask.distributed.Client, optional
         Dask client of a cluster to use.
     progress : callable, optional

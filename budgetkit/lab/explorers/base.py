@@ -131,7 +131,7 @@ class Explorer(Shown):
         Raises
         ------
         ValueError
-            If the path has another ending.
+            If the path does not end in .html.
         """
         check_html(path)
         with self._lock:
@@ -172,7 +172,7 @@ class Explorer(Shown):
         Parameters
         ----------
         text : str
-            YAML or JSON, as in `texts`.
+            The saved state in YAML or JSON, as in `texts`.
         """
         self._run_command("load", text=text)
 
@@ -206,7 +206,7 @@ class Explorer(Shown):
         Raises
         ------
         LookupError
-            If the line is unknown.
+            If the budget has no reserve or section with this name.
         """
         self.set(**{f"line_{line}": size})
 

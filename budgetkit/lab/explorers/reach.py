@@ -64,7 +64,7 @@ class Reach:
         Returns
         -------
         str
-            The path with its links followed.
+            The absolute path, with all links followed.
 
         Raises
         ------
@@ -141,7 +141,7 @@ def arguments(
     TypeError
         If an argument is missing, unknown or of another type.
     PermissionError
-        If an argument would open a file outside the reach.
+        If an argument would open a file that `reach` does not allow.
     """
     model = _model(command)
     try:

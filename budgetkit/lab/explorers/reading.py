@@ -49,7 +49,7 @@ class BilledFold(Content):
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a ledger with its smaller messages joined in one row.
+    """Join the smaller messages of a billed request in one row.
 
     The 14 largest messages keep their own rows.
     """

@@ -60,7 +60,7 @@ def bars(
 ) -> Spec:
     """Return horizontal bars as a trace.
 
-    The texts stand after the bars; the tips are shown when the mouse is over the bars.
+    The texts are drawn beside the bars; the tips are shown when the mouse is over the bars.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Question(Generic[P]):
         Raises
         ------
         ValueError
-            If the path has another ending.
+            If the path does not end in .svg or .png.
         FileNotFoundError
             If the path ends in .png and Chromium is not found. An SVG needs no Chromium.
         """

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         """The result of `budgetkit.count_request`."""
 
         def frame(self) -> pd.DataFrame:
-            """Return the ledger as a frame."""
+            """Return the billed items as a frame."""
             ...
 
 
@@ -65,9 +65,9 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Add up the ledger's tokens by message.
+    """Add up a counted request's tokens for each message.
 
-    The rows without a message are added up by kind and part.
+    Tokens that belong to no message are added up for each kind and part.
     """
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")

@@ -95,12 +95,12 @@ class Price:
         Parameters
         ----------
         sent : int64 array, shape (requests,)
-            All input tokens, including cached tokens.
+            Number of input tokens of each request, including cached tokens.
 
         Returns
         -------
         float64 array, shape (requests,)
-            Prices in US dollars per million tokens.
+            Price for each request, in US dollars per million tokens.
         """
         prices = np.full(np.shape(sent), float(self.base))
         for threshold, price in self.tiers:
@@ -122,7 +122,7 @@ class Prices:
         Prices of input read from and written to the prompt cache. If `cache_write` is None, writing costs as much as
         input. If `cache_read` is None, the price of reading is unknown.
     source : str
-        Source of the prices.
+        Source of the prices, as a short text.
     date : str
         Date for which the prices are valid.
     searches : float, optional
@@ -133,7 +133,7 @@ class Prices:
     Raises
     ------
     TypeError
-        If a price is not a Price.
+        If a price is neither a `Price` nor None.
     ValueError
         If the price of searches is not a number of at least 0.
 
@@ -169,7 +169,7 @@ class Prices:
         Parameters
         ----------
         fresh, cached, written, output : int64 array, shape (requests,)
-            Tokens of each kind.
+            Uncached, cached, cache-write and output tokens of each request.
         sent : int64 array, shape (requests,), optional
             Sizes of the whole prompts, which determine the price tiers; default: fresh + cached + written. Pass the
             sizes if only parts of the prompts are priced.
@@ -207,7 +207,7 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
     Raises
     ------
     TypeError
-        If the value has another type.
+        If the value is not of one of these types.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def compaction_turns(
     summary_output : int
         Length of the summary, in tokens.
     prices : Prices
-        Prices of the model.
+        Prices of the model that answers and summarises.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     Parameters
     ----------
     trace : Trace
-        The conversation.
+        The conversation in which to look for needed messages.
     by : {"auto", "marks", "names"}
         Source of the pairs: "marks" uses the needed messages that the trace marks, and "names" uses repeated rare
         words. "auto" uses marks if the trace has any, otherwise words.
@@ -47,7 +47,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     Raises
     ------
     ValueError
-        If a mark is not the index of an earlier message, or `by` is unknown.
+        If a mark is not the id or index of an earlier message, or `by` is unknown.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     Parameters
     ----------
     outcome : Replay
-        The result of :func:`budgetkit.replay`.
+        A replay, from :func:`budgetkit.replay`.
     pairs : DataFrame, optional
         The needed messages, from :func:`budgetkit.lab.replay.losses.evidence`.
 

@@ -29,9 +29,9 @@ class Replay:
     Parameters
     ----------
     trace, budget, policy, cache, prices
-        Arguments of the replay.
+        The arguments of :func:`budgetkit.replay`, converted.
     placed : PrefixLayout
-        Layout of the messages.
+        Positions and sizes of the conversation's messages.
     kept : Retention
         The kept messages, with the requests that contain each of them.
     columns : dict
@@ -46,7 +46,7 @@ class Replay:
     cached, written : int64 array, shape (requests,)
         Tokens read from the prompt cache, and tokens written to it.
     output : int64 array, shape (requests,)
-        Tokens of the answer.
+        Number of tokens in the answer to each request.
     warnings : tuple of str
         A warning about the request whose history is furthest below its floor, if there is one.
 
@@ -287,7 +287,7 @@ class Replay:
         Returns
         -------
         list of int
-            Indices in the trace.
+            Indices of the missing messages in the trace.
         """
         if not 1 <= request <= len(self.over):
             raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")

@@ -94,9 +94,9 @@ def outlook(
     turns : int, default 1,000
         Number of turns to forecast.
     samples : int, default 500
-        Number of conversations to draw.
+        Number of continuations to draw.
     seed : int, default 0
-        Seed of the draws.
+        Seed for drawing the continuations.
     others : sequence of Trace, optional
         At least five other conversations of the same kind, of which the first 30 are used. Their later turns show how
         fast such conversations grow.

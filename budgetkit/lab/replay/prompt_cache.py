@@ -7,10 +7,10 @@ way. Caches differ in their minimum prefix, their increment, their lifetime and 
 lookup:
 
 - *automatic* (OpenAI, Gemini): any prefix can be read, rounded down to an increment;
-- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a mark (a breakpoint) can be read. Marks
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a breakpoint can be read. Breakpoints
   are assumed after the opening (tool schemas and system messages) and at the end of each request. A later request reads
   such a prefix if it starts with the same tokens and the lifetime of the prefix has not ended. Anthropic looks back
-  over 20 positions, and OpenAI considers the newest 80 marks.
+  over 20 positions, and OpenAI considers the 80 most recent breakpoints.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PromptCache:
     Parameters
     ----------
     minimum : int
-        Minimum cached prefix, in tokens.
+        Size of the shortest prefix that is cached, in tokens.
     increment : int
         Increment of cached prefixes beyond the minimum, in tokens.
     write, read : float
@@ -85,12 +85,12 @@ class PromptCache:
         Parameters
         ----------
         cached, written, fresh : int
-            Tokens of the three kinds.
+            Tokens read from the cache, written to it, and neither.
 
         Returns
         -------
         float
-            The ratio; 1.0 if nothing is sent.
+            The cost divided by the cost without a cache; 1.0 if nothing is sent.
         """
         sent = cached + written + fresh
         if not sent:
@@ -118,7 +118,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the previous request; an unknown pause is NaN and counts as 0.
         new_blocks : int64 array, shape (requests,), optional
-            Positions that each request adds (:func:`budgetkit.lab.replay.prefix.new_blocks`).
+            Number of lookback positions that each request adds, from :func:`budgetkit.lab.replay.prefix.new_blocks`.
 
         Returns
         -------

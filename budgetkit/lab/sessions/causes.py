@@ -35,7 +35,7 @@ def events(trace: Trace, usage: Usage) -> Usage:
     Parameters
     ----------
     trace : Trace
-        The session.
+        The recorded session.
     usage : dict of arrays
         Requests of the session, from :func:`budgetkit.trace.usage_columns`.
 
@@ -283,7 +283,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
     Parameters
     ----------
     trace : Trace
-        The session.
+        The recorded session.
     usage, happened : dict of arrays
         The results of :func:`budgetkit.trace.usage_columns` and :func:`events`.
     extra_price : float64 array, shape (requests,)

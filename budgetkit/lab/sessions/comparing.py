@@ -78,7 +78,7 @@ def compare(
         A conversation. The growth and the first request of a recorded session determine the size of the content missing
         from its log.
     systems : names, policies, or a mapping to them
-        Names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
+        The rules to compare: names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
     window : int, optional
         Context window, in tokens; default: the model's window, or a larger window if a recorded prompt exceeds it.
     prices : Prices or str, optional
@@ -253,13 +253,13 @@ def by_price_and_window(
     Parameters
     ----------
     source : Trace or Session
-        A conversation.
+        The conversation or recorded session to replay.
     systems : names, policies, or a mapping to them
         As in :func:`budgetkit.compare`.
     reads : iterable of float
         Prices of a cached token, as multiples of the input price; 1 means no cache.
     windows : iterable of int
-        Context windows, in tokens.
+        Sizes of the context windows to try, in tokens.
     counter : callable or str, optional
         As in :func:`budgetkit.compare`.
 

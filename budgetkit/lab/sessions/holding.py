@@ -186,7 +186,7 @@ def requests_holding(session: Session) -> pd.DataFrame:
     Parameters
     ----------
     session : Session
-        A recorded session.
+        The recorded session to examine.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     Parameters
     ----------
     session : Session
-        A recorded session.
+        The recorded session to examine.
     by : {"tool", "file", "server"}
         ``"tool"`` groups results by tool, ``"server"`` by MCP server, and ``"file"`` by path. Only files that were read
         more than once are listed; each part, such as a range of pages, is compared separately.
@@ -296,7 +296,7 @@ def agents(session: Session) -> pd.DataFrame:
     Parameters
     ----------
     session : Session
-        A session read from its file.
+        A session that was read from its file, so that its sub-agents are known.
 
     Returns
     -------

@@ -109,10 +109,10 @@ def sessions(
     Parameters
     ----------
     folder : path, optional
-        A folder with sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and others in
-        the user's home, as listed in ``data/session_places.csv``.
+        A folder with sessions; default: the usual folders of Claude Code, Codex, OpenCode, Cline, Copilot and others
+        in the user's home, as listed in ``data/session_places.csv``.
     newest : int, default 200
-        Maximum number of sessions.
+        Maximum number of sessions to list, newest first.
     billed : bool, default False
         If true, read each session in full for its usage, which is slow until its bill is cached.
 
@@ -194,7 +194,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     list of Path
         The searched folders.
     list of SessionFile
-        The sessions.
+        The sessions found, newest first.
     """
     places: list[tuple[Path, str, str]] = []
     if folder is not None:

@@ -56,14 +56,14 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     session : Session
-        A recorded session.
+        The recorded session to describe.
     table : DataFrame
-        Comparison of the session, from :func:`budgetkit.compare`.
+        A comparison of the session with other rules, from :func:`budgetkit.compare`.
 
     Returns
     -------
     list of str
-        Three lines.
+        The three answers, one line each.
     """
     totals = session.totals()
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"

@@ -143,7 +143,7 @@ def what_if(
     Raises
     ------
     TypeError
-        If not exactly one setting is given.
+        If no setting or more than one setting is given.
     ValueError
         If no usage was recorded, the setting does not apply to this session, or fewer than four of several sessions can
         be used.

@@ -293,7 +293,7 @@ def replay_setup(
     Parameters
     ----------
     source : Trace or Session
-        A conversation.
+        The conversation or recorded session to prepare.
     window, price, cache, count
         The window, prices, cache and counter of :func:`compare`; default: those of the session or conversation.
 

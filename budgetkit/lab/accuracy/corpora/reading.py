@@ -24,7 +24,7 @@ class Document:
     Parameters
     ----------
     text : str
-        The text.
+        The document's text.
     kind : str
         Class of the text: "prose", "cjk prose", "cjk mixed", "code", "data", "markup", "log", "odd", ...
     language : str
@@ -61,7 +61,7 @@ class Problem:
     name : str
         Name of the file or row.
     reason : str
-        Reason for the omission.
+        Reason why the file or row was omitted.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Corpus:
     Parameters
     ----------
     documents : tuple of Document
-        The texts.
+        The texts with their labels.
     problems : tuple of Problem
         Files and rows that were omitted.
 
@@ -140,7 +140,7 @@ class Corpus:
         most : int
             Maximum number of pieces per document. The pieces are spread over the document.
         seed : int
-            Seed of the lengths.
+            Seed for drawing the lengths.
 
         Returns
         -------
@@ -237,14 +237,14 @@ def folder(
     Parameters
     ----------
     path : str or Path
-        A folder or a single file.
+        The folder to read, or a single file.
     pattern : str
         Glob pattern of the files.
     kind, language : str
         Class and language of all files; default: derived from each file's suffix, or from the text if it is JSON or
         CJK.
     most : int
-        Maximum size of a file, in bytes.
+        Maximum size of a file, in bytes. A larger file is listed as a problem.
 
     Returns
     -------
@@ -329,12 +329,12 @@ def rows(
     path : str or Path
         Path of a file that ends in ``.jsonl``, ``.csv`` or ``.tsv``.
     column : str
-        Key or column of the text.
+        Name of the key or column that contains the text.
     kind, language : str
         Class and language of the texts. If `language` is empty, a column "lang" or "language" gives the language of
         each text.
     most : int
-        Maximum size of a file, in bytes.
+        Maximum size of a file, in bytes. A larger file is listed as a problem.
 
     Returns
     -------
@@ -345,7 +345,7 @@ def rows(
     Raises
     ------
     ValueError
-        If the file has another suffix.
+        If the file has a suffix other than ``.jsonl``, ``.csv`` or ``.tsv``.
 
     Examples
     --------

@@ -48,16 +48,16 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     Parameters
     ----------
     recipe : str
-        One of :data:`RECIPES`.
+        Name of the recipe, one of :data:`RECIPES`.
     seed : int
         Seed. The same recipe, seed and length give the same text.
     characters : int
-        Length, in characters.
+        Length of the text, in characters.
 
     Returns
     -------
     str
-        A text of exactly this length.
+        A text with exactly this number of characters.
 
     Raises
     ------
