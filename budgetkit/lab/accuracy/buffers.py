@@ -150,7 +150,7 @@ class FilledWindows:
         return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
     def _share_of(self, mix: Mix, risk: float) -> float:
-        """Find the share to reserve in windows of one mix, by iteration."""
+        """Iterate to find the share to reserve in windows of one mix."""
         allowed = mix.allowed(risk)
         share = 0.0
         before = -1.0
@@ -374,7 +374,7 @@ def consequences(
     Parameters
     ----------
     budgets : Budget or mapping of str to Budget
-        One budget, or several by name. A reserve named "safety" is used up before an overflow.
+        One budget, or a mapping of names to several budgets. A reserve named "safety" is used up before an overflow.
     errors : DataFrame
         Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter or several.
     window_mix : str, optional

@@ -80,7 +80,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
         error), microseconds (float64, per text, measured in this call; an endpoint's cached answers are fast), network
         (bool, True if texts are sent to a provider), costs and use (str, the cost and the purpose). The error is
         relative to an endpoint's count; if there is no endpoint, it is relative to an exact count or, if there is
-        none, to a reconstructed count. The column off is missing if there is no such count, or the count is 0.
+        none, to a reconstructed count. The value off is NaN if there is no such count, or if that count is 0.
 
     Raises
     ------

@@ -76,7 +76,7 @@ class Resampled:
         return max(0.0, 1 - 1 / ratio) if ratio else 0.0
 
     def ratios(self, size: float) -> Floats:
-        """Return the ratios of windows filled from resampled corpora.
+        """Return ratios of exact to estimated tokens in windows of resampled corpora.
 
         Each row of the result contains the windows of one resampled corpus.
         """

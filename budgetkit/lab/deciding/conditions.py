@@ -61,9 +61,9 @@ class Condition:
     holds : callable
         Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of a larger window on the condition. If a larger window "harms" the condition, the largest window is
-        searched for, otherwise the smallest. If the effect is "unknown", a failed search does not prove that there is
-        no solution.
+        Effect of a larger window on the condition. If a larger window "harms" the condition, the search is for the
+        largest window; otherwise, it is for the smallest window. If the effect is "unknown", a failed search does not
+        prove that there is no solution.
     risk : float, optional
         Accepted probability that the next conversation breaks the condition. None if the condition covers only the
         given conversations.

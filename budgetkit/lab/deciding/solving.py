@@ -136,9 +136,9 @@ def solve(
     Returns
     -------
     Solution
-        The smallest size that meets the condition or, for a reserve, the largest. The two are swapped if a larger
-        window harms the condition. If no size was found, or if a guarantee about the next conversation needs more
-        conversations, `value` is None and `binds` describes the obstacle.
+        The smallest size that meets the condition or, for a reserve, the largest. If a larger window harms the
+        condition, the largest size is returned or, for a reserve, the smallest. If no size was found, or if a guarantee
+        about the next conversation needs more conversations, `value` is None and `binds` describes the obstacle.
 
     Raises
     ------

@@ -218,7 +218,7 @@ def candidates(
     Returns
     -------
     dict
-        For each line, its sizes in tokens by the names shown in tables. A size of None means no cap.
+        For each line, a mapping from the names shown in tables to sizes in tokens. A size of None means no cap.
 
     Examples
     --------

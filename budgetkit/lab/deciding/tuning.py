@@ -120,7 +120,7 @@ class TuningResult:
     scores : ndarray
         All measurements, of shape (conversations, settings, objectives), the current setting first.
     parts : tuple of list of int
-        The numbers of the conversations in each half. The table shows the first half.
+        Indices of the conversations in each half. The table shows the first half.
     seed : int
         Seed of the split and of the sample of settings.
     search : str

@@ -200,7 +200,7 @@ class Shelf(ABC, Generic[Entry]):
 
 
 class Conversations(Shelf[list[Trace]]):
-    """The conversations in each file."""
+    """Files of conversations, each a list of traces."""
 
     noun = "trace"
     #: Whether a path means its file alone, without the files of its sub-agents.
@@ -362,7 +362,7 @@ class Library:
         return new.name
 
     def counter(self, wanted: str | Model) -> Counter:
-        """Return a counter by name, or a model's best known counter."""
+        """Return the counter with a name, or a model's best known counter."""
         key = wanted if isinstance(wanted, str) else (wanted.name, wanted.encoding)
         if key not in self._counters:
             self._counters[key] = counter(wanted)

@@ -1,4 +1,4 @@
-"""Outcomes of replays, by request and by message."""
+"""Outcomes of replays, as frames of requests, sections and messages."""
 
 from __future__ import annotations
 

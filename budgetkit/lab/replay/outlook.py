@@ -262,7 +262,7 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     Parameters
     ----------
     drawn : int64 array, shape (samples, turns)
-        Size of the context in each turn, in tokens, increasing.
+        Size of the context in each turn, in tokens. The sizes in a row must increase.
     prices : Prices
         Prices of the model.
 

@@ -264,7 +264,7 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 
 
 class Miss(NamedTuple):
-    """A request that read less from the cache than was stored.
+    """A request that read less from the cache than was cached.
 
     A miss is a row of :meth:`Session.misses`.
     """

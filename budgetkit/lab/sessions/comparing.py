@@ -199,7 +199,7 @@ def ranked(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of rules: the table, and the replays by rule."""
+    """A comparison of rules: the table, and each rule's replays."""
 
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]

@@ -110,8 +110,9 @@ class ReplaySetup:
 
     The conversation includes the unlogged content. `places` has the new index of each logged message, or -1 for the
     session's own summaries. `summary_tokens` is the range of these summaries' sizes, if there are any. `record` has the
-    facts about a recorded session's requests. `acts_at` is the size at which Claude Code compacted the session, and
-    `disproved` is the model's window if a recorded prompt is larger than this window, otherwise 0. Both are in tokens.
+    facts about a recorded session's requests. `acts_at` is the prompt size above which Claude Code compacted the
+    session, or None if this size is unknown, and `disproved` is the model's window if a recorded prompt is larger
+    than this window, otherwise 0. Both are in tokens.
     """
 
     trace: Trace

@@ -133,7 +133,7 @@ LANGUAGES = 36  # bars that a reader can still distinguish
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the page's figures by name."""
+    """Return the page's figures under their names."""
     return {name: _chart(stage, name, name in opened) for name in FIGURES}
 
 

@@ -262,7 +262,7 @@ class BudgetExplorer(Explorer):
         line : str
             A section or a reserve of the budget.
         on : bool, default True
-            If False, unlock the line.
+            If True, lock the section or reserve; if False, unlock it.
         """
         self._run_command("lock", line=line, on=on)
 

@@ -241,7 +241,7 @@ class BudgetStage:
 
     @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
-        """The messages of the shown request, and its other parts."""
+        """The messages of the shown request, and names of its other parts."""
         if self.trace is None:
             return [], []
         return self.trace.request(self.turn), ["the passages"] * bool(self.trace.contexts)
