@@ -354,7 +354,7 @@ def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
     Returns
     -------
     {"fits", "too long", "count"}
-        The result; "count" if only counting can decide.
+        Whether the text fits the limit; "count" if the bounds on its tokens cannot decide.
 
     Examples
     --------

@@ -79,7 +79,7 @@ class Gate:
         return ""
 
     def is_first_visit(self, request: HTTPServerRequest) -> bool:
-        """Return True if a request contains the token."""
+        """Return True for a GET request to this server with the token."""
         tokens = request.query_arguments.get("token", [b""])
         return (
             request.method == "GET"

@@ -85,7 +85,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain why there are too few conversations, or return ""."""
+        """Explain that there are too few conversations, or return ""."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)

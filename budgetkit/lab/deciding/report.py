@@ -56,7 +56,7 @@ class TuningReport:
         return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
-        """Return the values of a setting by line, as in the table."""
+        """Return each line's value in a setting, as in the table."""
         values = self.tuned.best if row == PRESENT else self.tuned.table.iloc[row]
         return {line: str(values[line]) for line in self.tuned.best}
 

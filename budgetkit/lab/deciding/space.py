@@ -324,7 +324,11 @@ class SearchSpace:
     reserve: str = ""  # the name of the reserve with this floor
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the minimum reserve for answers if a setting could reserve less."""
+        """Add the minimum reserve for answers if settings vary the reserve.
+
+        The reserve varies if it is one of the lines, or a share of a varied window. Nothing is added if `risk` is None,
+        or if no answers were recorded.
+        """
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self

@@ -443,7 +443,7 @@ def _is_entry(entry: Any, name: str) -> bool:
 
 
 def _price(value: Any, factor: float) -> Price | None:
-    """Read a price with its tiers, multiplied by a factor."""
+    """Read a price with its tiers, multiplied by a factor, or None."""
     if value is None:
         return None
     tiers = [(int(tier.start), float(tier.price)) for tier in getattr(value, "tiers", ())]

@@ -366,6 +366,9 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return request numbers from 1, missing for events that never happen."""
+    """Convert indices of requests to request numbers, counting from 1.
+
+    The number is missing for an event that never happens.
+    """
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))

@@ -301,7 +301,10 @@ class Session:
         kinds: Collection[str] = ("fresh", "read", "written", "answered"),
         at_least: int = 0,
     ) -> Floats:
-        """Return the cost of kinds of tokens, with or without price steps."""
+        """Return each request's cost for some kinds of tokens.
+
+        If `with_steps` is False, price steps are ignored.
+        """
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
         # A price step depends on the whole prompt, even if part of it was written for an hour.

@@ -227,7 +227,7 @@ class AccuracyExplorer(Explorer):
     budget : str, Budget, Path or Mapping, default "chat"
         The budget that the error affects: a preset's name, a budget or a configuration.
     model : str or Model, optional
-        The model; default: the model of the configuration, or `DEFAULT_MODEL`.
+        The model whose tokens are counted; default: the model of the configuration, or `DEFAULT_MODEL`.
     window : int, optional, default 8,192
         The preset's window, in tokens; None for the window of the model.
 

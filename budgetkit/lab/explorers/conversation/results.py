@@ -96,7 +96,8 @@ class Replayed:
     def first_loss(self) -> int | None:
         """Number of the first request with a loss, or None.
 
-        Requests are counted from 1. A message that the session's own compaction removed is no loss.
+        Requests are counted from 1. A loss is a message that the policy drops, summarises or shortens, or a cut in
+        another section. A message that the session's own compaction removed is no loss.
         """
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
@@ -343,9 +344,9 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
-        """The whole messages of the shown request, and its other parts.
+        """The uncut messages of the shown request, and names of its other parts.
 
-        A message that was cut is not among the whole messages.
+        Messages that were cut to placeholders are among the other parts.
         """
         retention = self.outcome.kept
         there = self.outcome.present(self.request)
