@@ -183,7 +183,10 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 
 def _with_texts(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Apply the shared budget and the texts of a new conversation."""
+    """Return settings with the shared budget and a new conversation's texts.
+
+    If the conversation is the same or has no texts, the explorer's texts stay.
+    """
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
     is_same = (settings.trace, settings.conversation) == (shared.trace, shared.conversation)
@@ -194,7 +197,10 @@ def _with_texts(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
 
 
 def _with_conversation(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Replay the shared conversation, or the current one if none is shared."""
+    """Return settings that replay the shared conversation.
+
+    If no conversation is shared, the explorer's current conversation is replayed.
+    """
     settings = explorer.settings
     if shared.trace is None:
         shared = replace(shared, trace=settings.trace, conversation=settings.conversation)

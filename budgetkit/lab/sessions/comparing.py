@@ -93,7 +93,8 @@ def compare(
     Returns
     -------
     DataFrame
-        One row per rule, sorted by cost, with these columns:
+        One row per rule, one for no pruning and, for a session, one for the record, sorted by cost if the rules are
+        ranked. The columns are:
 
         - system, label, version: name of the rule, name and version of the system
         - least, most: lowest and highest cost under the assumptions, in US dollars; NaN if no price is known

@@ -50,7 +50,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     recipe : str
         Name of the recipe, one of :data:`RECIPES`.
     seed : int
-        Seed. The same recipe, seed and length give the same text.
+        Seed of the text. The same recipe, seed and length give the same text.
     characters : int
         Length of the text, in characters.
 
@@ -222,7 +222,7 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     characters : int
         Length of each document, in characters.
     seed : int
-        Seed. The estimator was trained on texts with other seeds.
+        Seed of the documents. The estimator was trained on texts with other seeds.
 
     Returns
     -------

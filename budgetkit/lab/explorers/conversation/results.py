@@ -245,7 +245,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def by(self) -> By:
-        """One request per turn, or one per answer of the model."""
+        """The kind of replayed requests: one per turn, or one per answer."""
         if self.settings.by is not None:
             return self.settings.by
         return "request" if any(m.tool_calls for m in self.trace.messages) else "turn"
