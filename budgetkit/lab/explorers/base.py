@@ -221,7 +221,7 @@ class Explorer(Shown):
     def reset(self) -> None:
         """Return to the initial settings, keeping the conversation or texts.
 
-        The budget explorer keeps its locks and pins, too.
+        The budget explorer also keeps its turn, locks and pins, and the conversation explorer keeps its request.
         """
         self._step("reset")
 

@@ -106,7 +106,7 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    For a folder, these are all files in it.
+    For a folder, these are all files in it; a single file is not listed, because its own path is checked.
     """
     if place.is_dir():
         return [*place.rglob("*")]
