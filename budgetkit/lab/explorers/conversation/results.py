@@ -344,7 +344,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
-        """The uncut messages of the shown request, and names of its other parts.
+        """The uncut messages of the shown request; names of other parts.
 
         Messages that were cut to placeholders are among the other parts.
         """
