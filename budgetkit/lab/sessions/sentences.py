@@ -226,6 +226,8 @@ def replay_check(table: pd.DataFrame) -> list[str]:
 def notices(table: pd.DataFrame) -> list[str]:
     """Describe the rules that fail by looping or overflowing the window.
 
+    Prompts that exceed the window without pruning are reported, too.
+
     Parameters
     ----------
     table : DataFrame
