@@ -31,9 +31,9 @@ class Bill:
     slope : float
         Billed tokens per counted token.
     low, high : float
-        Range of the middle 90 % of the readings' errors, in tokens. Each reading is estimated from other readings.
+        The 5 % and 95 % quantiles of the residuals, in tokens. Each residual is from a line fitted to other readings.
     readings : int
-        Number of readings.
+        Number of readings (requests with a count and a bill), including outliers.
 
     Examples
     --------
@@ -53,12 +53,12 @@ class Bill:
         Parameters
         ----------
         counted : int
-            Counted tokens of a request.
+            Number of tokens counted in the request.
 
         Returns
         -------
         int
-            Expected billed tokens.
+            Number of tokens that the provider is expected to bill.
         """
         return round(self.constant + self.slope * counted)
 
@@ -68,7 +68,7 @@ class Bill:
         Parameters
         ----------
         counted : int
-            Counted tokens of a request.
+            Number of tokens counted in the request.
 
         Returns
         -------
@@ -85,7 +85,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Parameters
     ----------
     counted : sequence of float, shape (readings,)
-        Count of each request, in tokens.
+        Number of tokens counted in each request.
     billed : sequence of float, shape (readings,)
         Tokens that the provider billed for each request, including cached tokens.
     projects : sequence, shape (readings,), optional
@@ -95,7 +95,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Returns
     -------
     Bill
-        A fit by least squares, without readings far from the median line.
+        The least-squares fit. Outliers, which are far from the Theil-Sen median line, are left out.
 
     Raises
     ------
@@ -135,6 +135,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     """Return the intercept and slope of a Theil-Sen median line.
 
+    If there are more than 400 points, an even sample of 400 determines the slope.
+
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)
     """
@@ -151,7 +153,8 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
     """Fit a line by least squares, without outliers.
 
-    An outlier is far from the median line.
+    An outlier is far from the Theil-Sen median line. If all other readings have the same count, the median line is
+    returned.
     """
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)

@@ -54,14 +54,16 @@ class FilledWindows:
 
         The windows have `size` estimated tokens.
 
-        Each row has the windows of one resample.
+        Each row of the result contains the windows of one resample.
         """
         if (mix, size) not in self._known:
             self._known[mix, size] = mix.ratios(size)
         return self._known[mix, size]
 
     def share(self, risk: float) -> float:
-        """Return the smallest share of the window to reserve for a risk.
+        """Return the smallest reserve that limits overflow to a risk.
+
+        The reserve is a share of the window; `risk` is the accepted probability that a window overflows.
 
         Examples
         --------
@@ -84,7 +86,10 @@ class FilledWindows:
         return max(self.corpora, key=lambda mix: self._share_of(mix, risk))
 
     def at(self, risk: float) -> Floats:
-        """Return the ratios of windows without a reserve, in the worst mix."""
+        """Return the ratios of windows without a reserve in the worst mix.
+
+        The worst mix is the one that needs the largest share.
+        """
         return self.ratios(self.worst(risk), float(self.window)).ravel()
 
     def read_off(self, risk: float) -> Buffer:
@@ -131,7 +136,7 @@ class FilledWindows:
         return replace(buffer, warning="; ".join(filter(None, reasons)))
 
     def _doubt(self, risk: float) -> str:
-        """Return a warning about too few documents, or ""."""
+        """Return a warning if there are too few documents, or ""."""
         documents = len(self.errors)
         what = "documents"
         in_window = round(self.window / max(self.errors["estimate"].mean(), 1))
@@ -145,7 +150,7 @@ class FilledWindows:
         return f"too few {what} for a risk of {risk:g}: {documents} of {needed} needed; add texts"
 
     def _share_of(self, mix: Mix, risk: float) -> float:
-        """Find the share to reserve in one mix by iteration."""
+        """Iterate to find the share to reserve in windows of one mix."""
         allowed = mix.allowed(risk)
         share = 0.0
         before = -1.0
@@ -170,7 +175,8 @@ def filled_windows(
 ) -> FilledWindows:
     """Draw windows of documents at random.
 
-    If documents of all the given kinds come from at least 19 sources, the windows predict the next source of each kind.
+    The windows predict the next source of each given kind if `window_mix` is not given, the errors include documents of
+    each kind, and the errors come from at least 19 sources.
 
     Examples
     --------
@@ -221,15 +227,15 @@ class Buffer:
     window : int
         Size of the window, in tokens.
     documents : int
-        Number of documents used.
+        Number of documents from which the buffer was computed.
     counter : str
-        Name of the counter.
+        Name of the counter whose errors the buffer covers.
     warning : str
         Reasons why the buffer is unreliable; "" if there are none.
     kinds : tuple of str
         Classes and languages covered by the buffer.
     needed : float
-        Share that the observed texts of the worst of these kinds need.
+        Share to reserve if only the observed texts of the worst of these kinds occur.
 
     Examples
     --------
@@ -290,12 +296,12 @@ def buffer_for(
 ) -> Buffer:
     """Find the smallest safety share for an accepted risk of overflow.
 
-    The windows are filled from resampled sources, so the promise covers unseen texts of the same kinds.
+    The windows are filled from resampled sources, so the guarantee covers unseen texts of the same kinds.
 
     Parameters
     ----------
     errors : DataFrame
-        Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter.
+        The errors of one counter, from :func:`budgetkit.lab.accuracy.compare`.
     window : int
         Size of the window, in tokens.
     risk : float
@@ -305,12 +311,12 @@ def buffer_for(
         whichever needs the larger buffer. A column name, such as "source", stands for texts with one value in that
         column, and "mixed" for documents of all kinds, whose errors cancel most.
     seed : int
-        Seed of the random windows.
+        Seed for drawing the windows.
     kinds : iterable of str
         Classes or languages of your texts, by any usual name, or the result of :func:`budgetkit.lab.accuracy.kinds_of`.
-        If the errors include documents of each kind from enough sources, the buffer covers only the next source of
-        these kinds and is usually smaller than a buffer for all kinds. Otherwise, the buffer covers windows of all
-        kinds, with a warning.
+        If the errors include documents of each kind and come from at least 19 sources, the buffer covers only the
+        next source of these kinds and is usually smaller than a buffer for all kinds. Otherwise, the buffer covers
+        windows of all kinds, with a warning.
 
     Returns
     -------
@@ -368,13 +374,13 @@ def consequences(
     Parameters
     ----------
     budgets : Budget or mapping of str to Budget
-        One budget, or several by name. A reserve named "safety" is used up before an overflow.
+        One budget, or a mapping of names to several budgets. A reserve named "safety" is used up before an overflow.
     errors : DataFrame
         Errors from :func:`budgetkit.lab.accuracy.compare`, of one counter or several.
     window_mix : str, optional
         As in :func:`buffer_for`; default: texts of one class or one language, whichever overflows more often.
     seed : int
-        Seed of the random windows.
+        Seed for drawing the windows.
     kinds : iterable of str
         Classes or languages of your texts, as in :func:`buffer_for`.
 
@@ -389,7 +395,7 @@ def consequences(
     Raises
     ------
     ValueError
-        If the column does not exist.
+        If `window_mix` is not a column of the errors.
 
     Examples
     --------

@@ -36,9 +36,9 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
         The texts to measure, in any form that :func:`budgetkit.corpora.corpus_of` takes. The claims about code and
         CJK text need texts of the classes "code" and "cjk prose".
     exact : str
-        The reference encoding.
+        Name of the encoding whose counts are the reference.
     seed : int
-        Seed of the resampling.
+        Seed for resampling the sources.
 
     Returns
     -------

@@ -83,6 +83,8 @@ def _table(
 def beginning(text: str) -> str:
     r"""Return the first 60 characters of a text on one line.
 
+    If the text is longer, an ellipsis follows.
+
     Examples
     --------
     >>> beginning("Dear Ann,\n\n  thank you"), len(beginning("word " * 100))
@@ -235,7 +237,7 @@ def _say_pieces(table: pd.DataFrame) -> str:
 
 
 def _overrun(plan: Plan, exact: Sequence[Item]) -> pd.DataFrame:
-    """Sum the remainder's counted and actual tokens by language.
+    """Sum the remainder section's counted and actual tokens by language.
 
     Only the items that were kept are summed.
     """

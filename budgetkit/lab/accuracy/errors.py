@@ -1,4 +1,4 @@
-"""Errors of counters by document, and their summary by group.
+"""Counter errors for each document, summarised by group.
 
 error = estimate / exact - 1
 """
@@ -79,13 +79,13 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
         exact, basis ("exact", "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, relative
         error), microseconds (float64, per text, measured in this call; an endpoint's cached answers are fast), network
         (bool, True if texts are sent to a provider), costs and use (str, the cost and the purpose). The error is
-        relative to an endpoint's count; without an endpoint, it is relative to an exact count or else to a
-        reconstructed count. The column off is missing if there is no such count, or the count is 0.
+        relative to an endpoint's count; if there is no endpoint, it is relative to an exact count or, if there is
+        none, to a reconstructed count. The value off is NaN if there is no such count, or if that count is 0.
 
     Raises
     ------
     ValueError
-        If there is no text.
+        If there is no text to count.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def compare(
     corpus : Corpus, str, Path, DataFrame or iterable
         The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes. Empty texts are skipped.
     exact : Counter or str
-        The reference counter.
+        The counter whose counts are the reference.
 
     Returns
     -------
@@ -200,17 +200,17 @@ def summary(
     by : sequence of str
         Columns to group by.
     seed : int
-        Seed of the resampling.
+        Seed for resampling the sources.
 
     Returns
     -------
     DataFrame
         One row for each group, with the columns of `by`, n and sources (int64, numbers of documents and of sources),
         bias (mean signed error), mape (mean absolute error), mape_low and mape_high (95 % interval of mape), p5, p50
-        and p95 (quantiles of the signed error; p5 and p95 need 19 documents) and worst (the largest error). The
-        interval comes from resampling whole sources, because texts of one source are alike. A document without a source
-        is its own source. If there are fewer than six sources, each class in each language within a source counts as a
-        source; if there are still fewer than six, the interval is missing.
+        and p95 (quantiles of the signed error; p5 and p95 need at least 19 documents) and worst (the signed error of
+        the largest absolute value). The interval comes from resampling whole sources, because texts of one source are
+        alike. A document without a source is its own source. If there are fewer than six sources, each class in each
+        language within a source counts as a source; if there are still fewer than six, the interval is missing.
 
     Examples
     --------
@@ -256,8 +256,8 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
 def places_by_source(errors: pd.DataFrame) -> list[Ints]:
     """Return the row numbers of each source.
 
-    If there are fewer than six sources, each class in each language within a source counts as a source. Without a
-    column of sources, each row is its own source.
+    If there are fewer than six sources, each class in each language within a source counts as a source. If there is
+    no column "source", each row counts as a source.
 
     Examples
     --------
@@ -294,8 +294,8 @@ def interval_of(repeated: Floats, measured: Any, sources: int) -> tuple[Any, Any
     """Return the 95 % confidence interval of a number, from resampled sources.
 
     The interval is widened for two reasons: resampled sources vary less than new sources, by a factor of
-    ``sqrt((n - 1) / n)``, and a few sources show little of the spread of all sources (Student's t). With fewer than six
-    sources, both ends are NaN.
+    ``sqrt((n - 1) / n)``, and a few sources show little of the spread of all sources (Student's t). If there are
+    fewer than six sources, both ends are NaN.
     """
     if sources < FEWEST_FOR_A_GAIN:
         return measured * np.nan, measured * np.nan
@@ -317,13 +317,13 @@ def bounds(text: str) -> tuple[int, int]:
     """Return the fewest and the most tokens that a text can have.
 
     The text is not tokenised. A byte-level token has at least one byte, so a text has at most as many tokens as bytes
-    in UTF-8. In o200k_base and cl100k_base, a token has at most 128 bytes, and a token ends before each space that
-    follows a word.
+    in UTF-8. The minimum applies to o200k_base and cl100k_base only, where a token has at most 128 bytes and ends
+    before each space that follows a word.
 
     Parameters
     ----------
     text : str
-        Any string.
+        The text to check.
 
     Returns
     -------
@@ -347,14 +347,14 @@ def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
     Parameters
     ----------
     text : str
-        Any string.
+        The text to check.
     limit : int
-        Maximum tokens of the text.
+        Maximum number of tokens that the text may have.
 
     Returns
     -------
     {"fits", "too long", "count"}
-        The result; "count" if only counting can decide.
+        Whether the text fits the limit; "count" if the bounds on its tokens cannot decide.
 
     Examples
     --------

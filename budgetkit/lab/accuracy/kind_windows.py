@@ -50,7 +50,10 @@ class Resampled:
 
     @classmethod
     def of(cls, errors: pd.DataFrame, column: str | None, seed: int) -> Resampled:
-        """Sort documents by the kinds in a column, then by source."""
+        """Sort documents by the kinds in a column, then by source.
+
+        If `column` is None, all documents count as one kind from one source.
+        """
         kind = source = np.zeros(len(errors), "int64")
         if column is not None:
             kind = pd.factorize(errors[column])[0]
@@ -73,9 +76,9 @@ class Resampled:
         return max(0.0, 1 - 1 / ratio) if ratio else 0.0
 
     def ratios(self, size: float) -> Floats:
-        """Return the ratios of windows filled from resampled corpora.
+        """Return ratios of exact to estimated tokens in windows of resampled corpora.
 
-        Each row has the windows of one corpus.
+        Each row of the result contains the windows of one resampled corpus.
         """
         random = np.random.default_rng(self.seed)
         ratios = []
@@ -139,14 +142,14 @@ def has_sources(errors: pd.DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class Sources:
-    """Documents in groups that have one source and one kind each.
+    """Documents grouped by source and kind.
 
     Attributes
     ----------
     documents : list of tuple of array
         The exact and the estimated tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
-        The class, the kind and the source of each group, by number.
+        Numbers of each group's class, kind and source.
     labels : list of tuple of str
         The name of each kind.
     names : list of str
@@ -165,7 +168,7 @@ class Sources:
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
         """Group documents by the given columns and by source.
 
-        With fewer than six sources, each document counts as a source.
+        If there are fewer than six sources, each document counts as a source.
         """
         if has_sources(errors):
             source = pd.factorize(errors["source"])[0]
@@ -208,7 +211,7 @@ class Sources:
 
     @cached_property
     def variances(self) -> tuple[Floats, Floats]:
-        """The variances between sources of a kind and between kinds, by class.
+        """Each class's variances between sources of a kind and between kinds.
 
         The variances are estimated by the method of moments and shrunk towards their means over all classes.
         """
@@ -265,7 +268,7 @@ class Sources:
 
     @cached_property
     def predictions(self) -> Floats:
-        """Predictions for all groups from other sources, and their standard deviations."""
+        """Each group's prediction from the other sources, with its standard deviation."""
         groups = zip(self.kinds.tolist(), self.sources.tolist(), strict=True)
         mean, variance = np.array([self.predicted(kind, source) for kind, source in groups]).T
         return np.stack((mean, np.sqrt(variance)))
@@ -311,7 +314,7 @@ class KindWindows:
 
     @property
     def sources(self) -> int:
-        """The number of sources on which the promise rests.
+        """The number of sources that support the statistical guarantee.
 
         These are all sources of the kind's class.
         """
@@ -334,7 +337,7 @@ class KindWindows:
 
         The windows have `size` estimated tokens.
 
-        Each row has the windows of one resample of the sources.
+        Each row of the result contains the windows of one resample of the sources.
         """
         random = np.random.default_rng(self.seed)
         expected, spread = self.groups.predictions

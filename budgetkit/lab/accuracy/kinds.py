@@ -116,9 +116,9 @@ def _table(part: str) -> Data:
 
 
 def meaning(label: str) -> str:
-    """Return the meaning of a label in any spelling.
+    """Return the standard name of a label in any spelling.
 
-    A label without a known meaning is returned in lower case.
+    A label without a standard name is returned in lower case.
 
     Examples
     --------
@@ -143,8 +143,8 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Classes ("code", "cjk", "prose") with at least a tenth of the text, and the languages of prose and CJK text
-        where these are clear, for :func:`budgetkit.lab.accuracy.buffer_for`.
+        The class names ("code", "cjk", "prose") that make up at least a tenth of the text, each followed by its
+        languages if they are recognised. Pass them as `kinds` to :func:`budgetkit.lab.accuracy.buffer_for`.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def labels_of(errors: pd.DataFrame) -> list[str]:
 
 
 def missing_kinds(kinds: Iterable[str], labels: Iterable[str]) -> list[str]:
-    """Return the given kinds that no label means.
+    """Return the given kinds that match none of the labels.
 
     >>> missing_kinds(["German", "log"], ["de", "prose"])
     ['log']
@@ -241,9 +241,11 @@ def missing_kinds(kinds: Iterable[str], labels: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the labels of given kinds, or None if one is unknown.
+    """Return the columns and labels of given kinds, or None.
 
-    A given language restricts the given classes that have documents in it, and no other classes.
+    The result is None if no kind is given, a kind has no documents, or `errors` has no column of kinds.
+
+    A given language restricts only those given classes that have documents in that language.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class Client(Protocol):
         ...
 
     def ncores(self) -> dict[str, int]:
-        """Return the threads of each worker."""
+        """Return each worker's number of threads."""
         ...
 
 
@@ -53,7 +53,7 @@ def completed_tasks(
 ) -> Iterator[R]:
     """Yield the results of tasks in order.
 
-    With a client, the tasks run on its cluster.
+    If a client is given, the tasks run on its cluster.
 
     Examples
     --------
@@ -79,7 +79,7 @@ _BESIDE = 4  # bytes of the longest character before a seam
 
 @dataclass(frozen=True)
 class Block:
-    """A byte range of a file, between two seams."""
+    """A byte range of a file, with ends that no token crosses."""
 
     path: str
     start: int
@@ -100,13 +100,14 @@ def count_files(
     paths : iterable of str or path
         Paths of UTF-8 text files. On a cluster, the workers and this process must all be able to open the files.
     counter : str or ExactCounter
-        The counter or its name.
+        An exact counter or its name.
     client : dask.distributed.Client, optional
         Client of a cluster; default: this process, on all cores.
     progress : bool
         If True, show a progress bar.
     block : int
-        Number of bytes to count at a time, at least 1. A block extends to the next seam.
+        Number of bytes to count at a time, at least 1. A block extends to the next seam, a position that no token
+        crosses.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
 
 
 def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
-    """Cut a file into blocks at seams."""
+    """Cut a file into blocks at seams, which no token crosses."""
     with open(path, "rb") as stream, _named_file(path, 0):
         start = 0
         while start < size:
@@ -206,7 +207,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 @contextmanager
 def _named_file(path: str, start: int) -> Iterator[None]:
-    """Reraise a decoding error with the file's name and the byte."""
+    """Reraise a decoding error with the file's name and the byte position."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -232,7 +233,7 @@ def compare_stream(
     documents : iterable of Document or str
         Documents or texts. The documents are read as needed, so together they may be larger than memory.
     exact : Counter or str
-        The reference counter.
+        The counter whose counts are the reference.
     client : dask.distributed.Client, optional
         Client of a cluster; default: this process.
     progress : bool

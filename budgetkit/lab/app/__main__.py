@@ -1,4 +1,7 @@
-"""Serve the app: ``python -m budgetkit.lab.app [FILE or FOLDER] [option of Voilà ...]``."""
+"""Serve the app from the command line.
+
+Run ``python -m budgetkit.lab.app [FILE or FOLDER] [option of Voilà ...]``.
+"""
 
 import sys
 

@@ -53,11 +53,11 @@ class App(Shown):
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, optional
-        The counter; default: the model's own.
+        Name of the counter; default: the model's own counter.
     window : int, optional
         A window in tokens that replaces the model's.
     files : str or path, optional
-        File or folder that the "File" box may open; "" for none. By default, the box may open any file.
+        File or folder that the "File" box may open; "" if it may open no file. By default, the box may open any file.
 
     Attributes
     ----------
@@ -173,9 +173,9 @@ def _conversation_explorer(shared: BudgetSettings, library: Library) -> Conversa
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the texts of the shared conversation, by kind of text.
+    """Return the texts of the shared conversation, split by kind.
 
-    Without a shared conversation, the corpus is empty.
+    If no conversation is shared, the corpus is empty.
     """
     if shared.trace is None:
         return Corpus(())
@@ -183,7 +183,10 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 
 def _with_texts(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
-    """Apply the shared budget and the texts of a new conversation."""
+    """Return settings with the shared budget and a new conversation's texts.
+
+    If the conversation is the same or has no texts, the explorer's texts stay.
+    """
     settings = explorer.settings
     corpus = _texts(shared, explorer.library)
     is_same = (settings.trace, settings.conversation) == (shared.trace, shared.conversation)
@@ -194,7 +197,10 @@ def _with_texts(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
 
 
 def _with_conversation(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
-    """Replay the shared conversation, or the current one if none is shared."""
+    """Return settings that replay the shared conversation.
+
+    If no conversation is shared, the explorer's current conversation is replayed.
+    """
     settings = explorer.settings
     if shared.trace is None:
         shared = replace(shared, trace=settings.trace, conversation=settings.conversation)

@@ -47,7 +47,8 @@ WHOLE_WORDS: Data = {"break_long_words": False, "break_on_hyphens": False}
 def receipt(settings: BudgetSettings, library: Library) -> Data:
     """Return the receipt's options, and the results of each combination.
 
-    The options are models, windows and reserves. Windows longer than a model's longest window are left out.
+    The options are models, windows and reserves. Windows longer than a model's longest window are left out, except
+    the current window of the current model.
     """
     plain = settings.unpinned
     window = plain.budget.window
@@ -247,7 +248,7 @@ class DesignCard(BudgetExplorer):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """The errors of the cheap count, by kind of text and source.
+        """The cheap count's errors for each kind and source of text.
 
         The frame has these columns:
 
@@ -256,10 +257,10 @@ class DesignCard(BudgetExplorer):
         - is_exact: True if the best counter is exact
         - error: error of the cheap count, as a share of the best count
         - low, high: range of this error for 9 of 10 texts
-        - budget: current history budget, in tokens
+        - budget: current limit of the section that takes the remaining tokens, or else of the shared pool, in tokens
         - really: actual tokens in the budget if the cheap count fills it
         - really_low, really_high: range of these actual tokens for 9 of 10 texts
-        - pool: tokens left in the shared pool after the pool has covered any excess
+        - pool: tokens left in the shared pool after the pool has covered any excess beyond the safety reserve
         - verdict: level of the verdict, such as "over"
         """
         room = room_of(self.stage.plan)

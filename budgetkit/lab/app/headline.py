@@ -29,9 +29,10 @@ LARGEST: Final = 1_000_000
 
 
 def kind_documents(trace: Trace) -> Corpus:
-    """Return a conversation's text as documents, by message and kind.
+    """Split a conversation into documents of one message and kind each.
 
-    Of a conversation with more than a million characters, only evenly spaced messages are included.
+    The arguments of each tool call are a document of code. If a conversation has more than a million characters, only
+    evenly spaced messages are included.
     """
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]
@@ -60,7 +61,7 @@ class Misjudgement:
     kind, where : str
         Kind and source of the texts.
     texts : int
-        Number of texts.
+        Number of texts that were counted.
     exact, estimate : int
         Total tokens by the best and by the cheap counter.
     low, high : float
@@ -91,14 +92,14 @@ class Misjudgement:
         return round(max(0, budget) * self.exact / self.estimate)
 
     def least(self, budget: int) -> int:
-        """Return the lower end of the actual tokens in a budget.
+        """Return the lower end of the actual tokens in a filled budget.
 
         The range from `least` to `most` covers 9 of 10 texts.
         """
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the upper end of the actual tokens in a budget.
+        """Return the upper end of the actual tokens in a filled budget.
 
         The range from `least` to `most` covers 9 of 10 texts.
         """
@@ -131,7 +132,7 @@ def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
 def _misjudged(
     corpus: Corpus, cheap: Counter, best: Counter, where: str
 ) -> tuple[Misjudgement, ...]:
-    """Return a cheap count's errors on texts, by kind of text."""
+    """Return a cheap count's errors for each kind of text."""
     texts = corpus.where(lambda document: bool(document.text))
     if not texts.documents:
         return ()
@@ -185,7 +186,10 @@ def headline(stage: BudgetStage) -> Data:
 
 
 def sentences(stage: BudgetStage) -> list[str]:
-    """Return sentences on the fit, the first cut and free tokens."""
+    """Return sentences on the fit, the first cut and free tokens.
+
+    If the request or the budget does not fit, or nothing is left for the remainder, the sentences describe only that.
+    """
     plan = stage.plan
     budget = plan.budget
 
@@ -213,7 +217,7 @@ def sentences(stage: BudgetStage) -> list[str]:
 
 
 def fitting(stage: BudgetStage) -> str:
-    """Return the number of turns or sections without cuts, in words."""
+    """Describe the number of turns or sections without cuts."""
     if stage.turns is None:
         whole = [grant.cut == 0 for grant in stage.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"

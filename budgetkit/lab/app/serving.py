@@ -79,7 +79,7 @@ class Gate:
         return ""
 
     def is_first_visit(self, request: HTTPServerRequest) -> bool:
-        """Return True if a request contains the token."""
+        """Return True for a GET request to this server with the token."""
         tokens = request.query_arguments.get("token", [b""])
         return (
             request.method == "GET"
@@ -135,7 +135,7 @@ class Refused(Guarded):
     """A handler that rejects any request, with the reason."""
 
     def prepare(self) -> None:
-        """Reject the request with a reason before any handler runs."""
+        """Reject the request, with the reason, before any handler runs."""
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.set_header("Cache-Control", "no-store")

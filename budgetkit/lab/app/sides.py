@@ -1,8 +1,8 @@
 """Comparison of several models or budgets at one window.
 
 Each column shows the contents of the window, the shared pool, the history budget, the number of turns without cuts, the
-error of the cheap count by kind of text, and the cost of the prompt. Without pins, the columns are models of several
-makers with the current budget. With pins, the columns are the pinned budgets and the current budget.
+error of the cheap count by kind of text, and the cost of the prompt. If budgets are pinned, the columns are the pinned
+budgets and the current budget. Otherwise, the columns are models of several makers with the current budget.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Side(BudgetStage):
         return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
 
     def figures(self) -> dict[str, str]:
-        """Return the cells of the column, by row name."""
+        """Return the column's cells under their row names."""
         plan = self.plan
         budget = plan.budget
         remainder = "none"
@@ -130,7 +130,7 @@ def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSetting
 def table(columns: Sequence[Side], pins: int = 0) -> Data:
     """Return the columns of the comparison for the page.
 
-    With pins, only the rows that differ are included.
+    If budgets are pinned, only the rows that differ are included.
     """
     figures = [side.figures() | (side.lines if pins else {}) for side in columns]
     names = dict.fromkeys(name for column in figures for name in column)

@@ -115,7 +115,7 @@ class Room:
 
 
 def room_of(plan: Plan) -> Room:
-    """Return the limits of the plan's remainder, or else of its pool."""
+    """Return the limits of a plan's remainder, or else its shared pool."""
     budget = plan.budget
     safety = max(0, budget.sizes.get("safety", 0))
     overrun = max(0, -plan.free)

@@ -61,9 +61,9 @@ class Condition:
     holds : callable
         Function that returns True if the plans meet the condition.
     room : {"unknown", "helps", "harms"}
-        Effect of a larger window on the condition. If a larger window "harms" the condition, the largest window is
-        searched for, otherwise the smallest. If the effect is "unknown", a failed search does not prove that there is
-        no solution.
+        Effect of a larger window on the condition. If a larger window "harms" the condition, the search is for the
+        largest window; otherwise, it is for the smallest window. If the effect is "unknown", a failed search does not
+        prove that there is no solution.
     risk : float, optional
         Accepted probability that the next conversation breaks the condition. None if the condition covers only the
         given conversations.
@@ -85,7 +85,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Explain why there are too few conversations, or return ""."""
+        """Explain that there are too few conversations, or return ""."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)
@@ -97,7 +97,7 @@ def nothing_cut(section: str | None = None) -> Condition:
     Parameters
     ----------
     section : str, optional
-        The section; default: all sections.
+        The section that must not be cut; default: all sections.
 
     Returns
     -------
@@ -126,8 +126,8 @@ def cut_at_most(
 ) -> Condition:
     """Limit the share of conversations or turns that are cut.
 
-    The limit is a promise about the next conversation, so a share of 5 % needs 19 known conversations, and a share of
-    1 % needs 99.
+    By default, the limit is a statistical guarantee about the next conversation. A share of 5 % then needs 19 known
+    conversations, and a share of 1 % needs 99.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def cut_at_most(
     of : {"conversations", "turns"}
         Whether the share counts conversations with a cut, or turns with a cut, averaged over the conversations.
     only_these : bool, default False
-        If True, the condition covers only the given conversations and promises nothing about the next conversation.
+        If True, the condition covers only the given conversations and guarantees nothing about the next conversation.
 
     Returns
     -------
@@ -184,9 +184,9 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     Parameters
     ----------
     turns : int
-        Number of turns, at least 1.
+        Number of last turns to keep whole, at least 1.
     section : str, default "history"
-        The section.
+        The section that must keep these turns.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def at_least(section: str, tokens: int) -> Condition:
     Parameters
     ----------
     section : str
-        The section.
+        The section that needs the limit.
     tokens : int
         Minimum limit of the section, in tokens, regardless of its demand.
 
@@ -245,17 +245,17 @@ def at_least(section: str, tokens: int) -> Condition:
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
     """Limit the total cost of all requests.
 
-    Each row of demands is one request. Its input is priced in full, as without a cache, so reads from a cache can only
-    lower the actual bill.
+    Each row of demands is one request. Its input is priced in full, as if there were no cache, so reads from a cache
+    can only lower the actual bill.
 
     Parameters
     ----------
     dollars : float
-        Maximum cost, in US dollars.
+        Maximum cost of all requests together, in US dollars.
     prices : Prices or str
         Token prices, or the name of a model with these prices.
     answer : int, default 0
-        Tokens of each answer.
+        Number of output tokens of each answer.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     Raises
     ------
     ValueError
-        If the cost is below 0, or a price is unknown.
+        If the cost is below 0, or a needed price is unknown.
 
     Examples
     --------

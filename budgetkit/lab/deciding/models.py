@@ -38,7 +38,7 @@ def compare_models(
     traces : sequence of Trace, str or Path
         The conversations, or their paths or names.
     models : str or Model, or an iterable of these
-        One or more models.
+        The models to compare, or their names.
     preset : callable or str
         Function that returns the budget for a model, or a preset's name.
     policy : Policy or str, optional
@@ -51,11 +51,11 @@ def compare_models(
     DataFrame
         One row for each model, in the order given, with the columns model, window (in tokens), ends (the model's end
         date; empty if unknown), largest (tokens of the longest conversation), conversations (number of conversations),
-        fits (share of the conversations without losses), breaks (the section with losses in most conversations; empty
-        if nothing is lost), first_loss (median turn of the first loss; missing if nothing is lost), cost (total in US
-        dollars with an ideal prompt cache; missing if a price is unknown), tax (the model's tokens for these texts
-        divided by the first model's), exact (True if the model's tokens are counted exactly) and basis (of the counts:
-        "exact", "reconstructed" or "estimate").
+        fits (share of the conversations without losses), breaks (the section with losses in the largest number of
+        conversations; empty if nothing is lost), first_loss (median turn of the first loss; missing if nothing is
+        lost), cost (total in US dollars with an ideal prompt cache; missing if a price is unknown), tax (the model's
+        tokens for these texts divided by the first model's), exact (True if the model's tokens are counted exactly)
+        and basis (of the counts: "exact", "reconstructed" or "estimate").
 
     Examples
     --------
@@ -113,6 +113,8 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     """List the effect of more tokens for each line of a budget.
 
+    A line is the window, a reserve or a section.
+
     Parameters
     ----------
     plan : Plan
@@ -123,12 +125,12 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each line, largest gain first. An uncapped section has a row only if it loses something; in that
-        case, its floor is raised. The frame has the columns line, change (tokens added or taken), tokens (int64, net
-        gain of all sections over the current plan), gross (int64, sum of the gains of those sections that gain), items
-        and score (int64 and float64, changes in the number and in the total score of the kept items), gap (float64,
-        score that the best choice of items would add to the changed plan; 0 for a plan of numbers) and gap_now
-        (float64, the score that this choice would add to the current plan).
+        One row for each line, largest gain first. A reserve of 0 tokens has no row. An uncapped section has a row
+        only if it loses something; in that case, its floor is raised. The frame has the columns line, change (tokens
+        added or taken), tokens (int64, net gain of all sections over the current plan), gross (int64, sum of the
+        gains of those sections that gain), items and score (int64 and float64, changes in the number and in the total
+        score of the kept items), gap (float64, score that the best choice of items would add to the changed plan; 0
+        for a plan of numbers) and gap_now (float64, the score that this choice would add to the current plan).
 
     Raises
     ------

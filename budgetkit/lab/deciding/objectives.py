@@ -162,7 +162,7 @@ class Gain:
     before, after : float64 array, shape (conversations,)
         The objective of each conversation, without and with the setting.
     seed : int, default 0
-        Seed of the random subsets.
+        Seed for drawing subsets of the conversations.
     risk : float, default 0.05
         Probability that the true share lies outside the interval.
 
@@ -292,7 +292,7 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return all subsets of the conversations, or a random sample of subsets.
+    """Return all non-empty subsets of the conversations, or a random sample.
 
     Each row is a subset, with 1 for each of its conversations and 0 for all others.
     """

@@ -1,6 +1,7 @@
 """Tuning reports: the table, the front, and a sentence for each setting.
 
-A setting gives a value to each varied line: the window, a reserve, a section or the policy.
+A setting gives a value to each varied line: the window, a reserve, a section or the policy. The front consists of the
+settings that no other setting beats in all objectives.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class TuningReport:
         return PRESENT if self.tuned.stays or self.tuned.row is None else self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
-        """Return the values of a setting by line, as in the table."""
+        """Return each line's value in a setting, as in the table."""
         values = self.tuned.best if row == PRESENT else self.tuned.table.iloc[row]
         return {line: str(values[line]) for line in self.tuned.best}
 

@@ -47,26 +47,26 @@ class Solution:
     Parameters
     ----------
     line : str
-        "window", a reserve or a section.
+        The line that was solved for: "window", or the name of a reserve or section.
     value : int, optional
         The size, in tokens; None if no size was found.
     so_that : str
-        The condition in words.
+        The condition to meet, in words.
     find : {"smallest", "largest"}
-        The extreme that was searched for.
+        Whether the smallest or the largest size was searched for.
     method : {"bisection", "scan"}
         Search method: bisection, or a scan of a grid of sizes followed by bisection.
     step : int
         Tokens between two neighbouring sizes of the grid, or 1 for a bisection. A scan may miss a size that is not on
         the grid.
     budget : Budget, optional
-        The budget with the size that was found.
+        The budget with the size that was found; None if no size was found.
     binds : str
         The obstacle if no size was found, otherwise "".
     is_proved : bool
         Whether a search that finds no size proves that none exists.
     conversations : int
-        Number of conversations that support a promise about the next conversation; 0 without a promise.
+        Number of conversations that support a guarantee about the next conversation; 0 if there is no such guarantee.
 
     Examples
     --------
@@ -136,14 +136,14 @@ def solve(
     Returns
     -------
     Solution
-        The smallest size that meets the condition or, for a reserve, the largest. The two are swapped if a larger
-        window harms the condition. If no size was found, or if a promise about the next conversation needs more
-        conversations, `value` is None and `binds` describes the obstacle.
+        The smallest size that meets the condition or, for a reserve, the largest. If a larger window harms the
+        condition, the largest size is returned or, for a reserve, the smallest. If no size was found, or if a guarantee
+        about the next conversation needs more conversations, `value` is None and `binds` describes the obstacle.
 
     Raises
     ------
     LookupError
-        If the line is unknown.
+        If the budget has no line with this name.
     ValueError
         If there are no demands.
 
@@ -219,7 +219,7 @@ class LineSearch:
     def plan_demands(self, size: int) -> PlannedDemand | None:
         """Plan all demands at one size of the line.
 
-        If the size is invalid, or a request exceeds the window, return None.
+        If the size is invalid, or a request exceeds the window minus the reserves, return None.
         """
         by_section = {str(name): self.frame[name].to_numpy() for name in self.frame.columns}
         try:
@@ -285,7 +285,7 @@ class LineSearch:
         return None, step
 
     def binds(self, far: int) -> str:
-        """Describe why even the last size does not meet the condition."""
+        """Describe why even the size `far` does not meet the condition."""
         at = f"with {self.line} = {far:,}"
         plans = self.plan_demands(far)
         if plans is None:
@@ -386,7 +386,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
 
 
 def _opened(demands: Any) -> Any:
-    """Load conversations that are given by path, by name or as messages.
+    """Load conversations that are given as paths, names or messages.
 
     Demands in any other form are returned unchanged.
     """

@@ -46,7 +46,7 @@ class AnswerReserve:
     risk : float
         Accepted average share of answers in the next conversation that are longer than the reserve.
     conversations : int
-        Number of conversations used.
+        Number of conversations with answers of the chosen kind.
     longest : int
         The longest observed answer, in tokens.
     cut_short : float
@@ -70,12 +70,12 @@ class AnswerReserve:
 
     @property
     def is_promise(self) -> bool:
-        """True if there are enough conversations for a promise."""
+        """True if there are enough conversations for a statistical guarantee."""
         return self.conversations >= needed(self.risk)
 
     @property
     def sentence(self) -> str:
-        """The promise of the reserve, or the reason why none exists."""
+        """The guarantee that the reserve gives, or the reason for having none."""
         if self.is_promise:
             return (
                 f"On average, at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} "
@@ -105,7 +105,7 @@ def answer_reserve(
     -------
     AnswerReserve
         The reserve, found by conformal risk control over conversations. If there are too few conversations, the reserve
-        is the longest observed answer and has no promise.
+        is the longest observed answer, without a guarantee.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
     """Return the lengths of each conversation's answers, in tokens.
 
     The length of an answer is the number of output tokens that the provider reported. If there is no such number, the
-    text and the tool calls of the answer are counted. Conversations without such answers are left out.
+    text and the tool calls of the answer are counted. Conversations without answers of this kind are left out.
     """
     lengths = []
     for trace in traces:
@@ -171,7 +171,8 @@ def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
     """Return the reserve for answers, or None if there is none.
 
-    A reserve named "thinking" does not count as a reserve for answers.
+    A reserve named "thinking" does not count as a reserve for answers. If there are several, the one named "output" is
+    returned, or else the first.
     """
     reserves = [
         reserve
@@ -198,13 +199,13 @@ def candidates(
     """Return the values to try for each unlocked line.
 
     Explorers and :func:`budgetkit.lab.deciding.tune` use these values. No value for the answer's reserve is below the
-    result of :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size. A
-    remainder without a cap is tried as it is and with three caps.
+    result of :func:`budgetkit.lab.deciding.answer_reserve`. A cap is tried at 0.5, 1 and 1.5 times its size. If the
+    section that takes the remaining tokens has no cap, it is tried without a cap and with three caps.
 
     Parameters
     ----------
     budget : Budget, str, Path or Mapping
-        The current budget.
+        The current budget, which determines the values to try.
     traces : sequence of Trace, str or Path
         The conversations, or their paths or names.
     counter : str, Model or callable
@@ -212,12 +213,12 @@ def candidates(
     risk : float, default 0.05
         Accepted share of answers longer than their reserve.
     locked : collection of str
-        Lines to keep unchanged.
+        Names of the reserves and sections to keep unchanged.
 
     Returns
     -------
     dict
-        For each line, its sizes in tokens by the names shown in tables. A size of None means no cap.
+        For each line, a mapping from the names shown in tables to sizes in tokens. A size of None means no cap.
 
     Examples
     --------
@@ -295,7 +296,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 
 def values_of(vary: Vary) -> dict[str, dict[Any, Any]]:
-    """Return the values to try for each line, by their names.
+    """Return the values to try for each line, under their names.
 
     The names of policies are replaced with the policies themselves.
     """
@@ -323,7 +324,11 @@ class SearchSpace:
     reserve: str = ""  # the name of the reserve with this floor
 
     def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
-        """Add the minimum reserve for answers if a setting could reserve less."""
+        """Add the minimum reserve for answers if settings vary the reserve.
+
+        The reserve varies if it is one of the lines, or a share of a varied window. Nothing is added if `risk` is None,
+        or if no answers were recorded.
+        """
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self
@@ -405,7 +410,10 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Warn if the best setting is at the edge of the values."""
+        """Warn about a best setting at the edge of the tried values.
+
+        The list returned has one warning or none.
+        """
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

@@ -120,7 +120,7 @@ class TuningResult:
     scores : ndarray
         All measurements, of shape (conversations, settings, objectives), the current setting first.
     parts : tuple of list of int
-        The numbers of the conversations in each half. The table shows the first half.
+        Indices of the conversations in each half. The table shows the first half.
     seed : int
         Seed of the split and of the sample of settings.
     search : str
@@ -182,9 +182,10 @@ class TuningResult:
     def choice(self, part: Sequence[int]) -> int | None:
         """Return the row of the best setting on some conversations.
 
-        If the current setting is the best, return None. Among settings with equal results, the current setting is
-        chosen, or else the setting with the largest sizes. A current setting that reserves too little for answers is
-        never chosen.
+        If the current setting is the best, return None. Settings that worsen an objective in `no_more` are left out,
+        unless no others remain and the current setting reserves too little for answers. Among settings with equal
+        results, the current setting is chosen, or else the setting with the largest sizes. A current setting that
+        reserves too little for answers is never chosen.
         """
         allowed = [row for row, reason in enumerate(self.reasons) if not reason]
         if not allowed:
@@ -241,7 +242,7 @@ class TuningResult:
 
     @property
     def best(self) -> Data:
-        """The setting to use, by line: the candidate or the current setting."""
+        """The setting to use: the candidate, unless the current setting stays."""
         return self.space.present() if self.stays else self.candidate
 
     @cached_property
@@ -324,7 +325,7 @@ class TuningResult:
         return notices + self.space.corner(self.candidate, tried, self.aims[self.objective])
 
     def verdict(self, what: str = "this setting", aside: str = "", bound: str = "") -> str:
-        """Describe the gain of the candidate in one sentence."""
+        """Describe the gain of the candidate in words."""
         aim = self.aims[self.objective]
         if np.isnan(self.chosen.share):
             return "The current setting cannot be planned for every conversation, so no gain is measured."
@@ -377,14 +378,14 @@ def tune(
     objective : str, callable or sequence of both, default "cut"
         Objectives to minimise: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached"
         (share of the sent tokens) or any function that returns a number for a `Replay`. The first objective decides;
-        all objectives define the front.
+        all objectives define the front, the settings that no other setting beats in all objectives.
     trials : int, default 2,000
         Maximum number of settings to try. If there are more settings, a random sample of them is tried, and the result
         says so.
     seed : int, default 0
         Seed of the split and of the sample.
     workers : int, default 1
-        Number of processes.
+        Number of processes that replay the conversations.
     client : dask.distributed.Client, optional
         Dask client of a cluster to use.
     progress : callable, optional
@@ -542,7 +543,7 @@ def sensitivity(
 
 
 def split(many: int, seed: int) -> tuple[list[int], list[int]]:
-    """Split the numbers of conversations at random into two halves."""
+    """Split the indices of conversations at random into two halves."""
     if many < 4:
         raise ValueError(f"Too few conversations: {many}. Pass at least 4.")
     order = list(range(many))

@@ -13,7 +13,7 @@ in each folder
 `notices.py`    sentences, and the set-up as text
 `controls.py`   the controls, and the commands that they send (in `explorer.py` for accuracy)
 `folds.py`      the explorer's own panels (in `why.py` for budget; accuracy has none)
-`explorer.py`   the class and its reader
+`explorer.py`   the class and its reading panel
 =============== ============================================================================
 """
 

@@ -131,7 +131,7 @@ class Explorer(Shown):
         Raises
         ------
         ValueError
-            If the path has another ending.
+            If the path does not end in .html.
         """
         check_html(path)
         with self._lock:
@@ -172,7 +172,7 @@ class Explorer(Shown):
         Parameters
         ----------
         text : str
-            YAML or JSON, as in `texts`.
+            The saved state in YAML or JSON, as in `texts`.
         """
         self._run_command("load", text=text)
 
@@ -206,7 +206,7 @@ class Explorer(Shown):
         Raises
         ------
         LookupError
-            If the line is unknown.
+            If the budget has no reserve or section with this name.
         """
         self.set(**{f"line_{line}": size})
 
@@ -221,7 +221,7 @@ class Explorer(Shown):
     def reset(self) -> None:
         """Return to the initial settings, keeping the conversation or texts.
 
-        The budget explorer keeps its locks and pins, too.
+        The budget explorer also keeps its turn, locks and pins, and the conversation explorer keeps its request.
         """
         self._step("reset")
 
@@ -418,7 +418,7 @@ class Explorer(Shown):
 
     @property
     def _kept(self) -> str | None:
-        """The initial and the changed values to store, or None without changes."""
+        """The initial and changed values to store; None if nothing has changed."""
         now = self.panel.values
         changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
         return json.dumps([self._values, changed], default=list) if changed else None

@@ -1,8 +1,8 @@
 """Commands that all explorers share.
 
 Sliders, handles, buttons and code use these commands. The settings of each explorer extend the settings of a budget,
-name a shelf of the library, and have a method that shows another entry of that shelf, so one command serves all
-explorers:
+name a shelf of the library (its conversations or its texts), and have a method that shows another entry of that
+shelf, so one command serves all explorers:
 
     command                   settings
     preset, name="rag"        settings.preset
@@ -120,7 +120,7 @@ def _columns(undecided: PendingTable) -> Data:
 
 
 def shelf_of(stage: BudgetStage) -> Shelf[Any]:
-    """Return the library shelf that an explorer reads from."""
+    """Return the library's conversations or texts, whichever the explorer shows."""
     shelf: Shelf[Any] = getattr(stage.library, stage.settings.shelf)
     return shelf
 
@@ -175,7 +175,10 @@ def choose_columns(
 
 
 def choose_conversation(stage: BudgetStage, number: int) -> BudgetSettings:
-    """Show the end of another conversation in the file, by index."""
+    """Show the end of another conversation in the file.
+
+    `number` is its index, counting from 0.
+    """
     if number == stage.settings.conversation:
         return stage.settings
     return stage.settings.showing(stage.settings.trace, stage.settings.path, number)

@@ -120,7 +120,7 @@ class DecideFold(Content):
         return [*parts, *self._outcome(run.report)]
 
     def hear(self, stage: BudgetStage, event: Data) -> Any:
-        """Handle choices, start and stop, or apply a point of the front."""
+        """Handle choices, start and stop, or apply a chosen setting."""
         if event.get("objective") in OBJECTIVES:
             self._objective = str(event["objective"])
         elif event.get("risk") in RISKS:
@@ -208,7 +208,7 @@ class DecideFold(Content):
         self._again()
 
     def _outcome(self, decided: TuningReport) -> list[Data]:
-        """Return the advice, the chosen setting, the front and a report."""
+        """Return the advice, the chosen setting, a figure and a report."""
         row = decided.advised if self._row is None else self._row
         budget = decided.budget
         if row != PRESENT:
@@ -324,7 +324,7 @@ def options_of(stage: BudgetStage) -> Data:
 
 
 def tokens_cut(stage: BudgetStage, budget: Budget) -> int:
-    """Return the tokens that a budget cuts in all requests of the file."""
+    """Return the tokens that a budget cuts in all the file's requests."""
     requests = stage.file
     if budget.name != stage.settings.budget.name:
         requests = replace(requests, roles=budget.roles)

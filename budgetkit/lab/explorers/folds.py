@@ -1,8 +1,8 @@
 """Folds: an explorer's collapsible panels, each computed when opened.
 
-The content of a fold is a list of parts: texts, lists, rows with a button, choices, figures and texts to copy. When the
-settings change, the open folds are marked as outdated, and the page requests them again once the slider rests, so that
-slow work never delays a slider.
+The content of a fold (a panel) is a list of parts: texts, lists, rows with a button, choices, figures and texts to
+copy. When the settings change, the open folds are marked as outdated, and the page requests them again once the
+slider rests, so that slow work never delays a slider.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def refusal(problem: Exception) -> Data:
 class Fold:
     """The title of a panel, and the class that makes its content.
 
-    `home` names the class and its module. The module is imported when the panel opens, so packages in layers above the
-    explorers can add folds, too.
+    `home` names the class and its module. The module is imported when the panel opens, so packages in layers above
+    the explorers can add panels, too.
     """
 
     title: str
@@ -128,12 +128,12 @@ class Fold:
 
 
 class Content:
-    """The content of a fold.
+    """The content of a collapsible panel.
 
     Parameters
     ----------
     again : callable
-        Function that shows the fold again; any thread may call it.
+        Function that shows the panel again; any thread may call it.
     """
 
     def __init__(self, again: Callable[[], None]) -> None:
@@ -149,7 +149,7 @@ class Content:
 
 
 class Folds:
-    """The folds of one explorer."""
+    """The collapsible panels of one explorer."""
 
     def __init__(self, folds: Mapping[str, Fold], again: Callable[[str], None]) -> None:
         self._known = folds
@@ -172,7 +172,7 @@ class Folds:
         ]
 
     def refresh(self, stage: Any, opened: Collection[str]) -> None:
-        """Recompute the open folds whose parts are outdated."""
+        """Recompute the open panels whose parts are outdated."""
         for name in self._known:
             if name in opened and self._of.get(name) is not stage.settings:
                 try:
@@ -197,7 +197,7 @@ class Folds:
         return results
 
     def hear(self, stage: Any, event: Data) -> Any:
-        """Handle user input in a fold, and return changed settings or None."""
+        """Handle user input in a panel, and return changed settings or None."""
         name = str(event.get("fold"))
         if len(event) <= 1:  # the page asks for it again
             return None
@@ -206,7 +206,7 @@ class Folds:
         return to
 
     def forget(self, name: str) -> None:
-        """Discard a fold's parts, so that `refresh` recomputes them."""
+        """Discard a panel's parts, so that `refresh` recomputes them."""
         self._of.pop(name, None)
 
     def _content(self, name: str) -> Content:
@@ -219,7 +219,7 @@ class Folds:
 
 
 def text_part(sentence: str, level: str = "") -> Data:
-    """Return a sentence as a part of a fold."""
+    """Return a sentence as a part of a panel."""
     return {"is": "text", "text": sentence, "level": level}
 
 
@@ -230,7 +230,7 @@ def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Dat
 
 
 def figure_part(name: str, *parts: Any) -> Data:
-    """Return a figure as a part of a fold."""
+    """Return a figure as a part of a panel."""
     return {"is": "figure", "name": name, "figure": figure(*parts)}
 
 
@@ -243,6 +243,6 @@ def button(label: str, tells: Data, **more: Any) -> Data:
 
 
 def set_line(line: str, size: int) -> Data:
-    """Return a button's message that sets a line or the window."""
+    """Return a button's message that resizes a reserve, section or window."""
     key = line if line == "window" else f"line_{line}"
     return {"kind": "set", "key": key, "value": f"{size:,}"}

@@ -21,7 +21,7 @@ from budgetkit.message import Data
 
 @cache
 def word_meaning(word: str) -> str:
-    """Return the meaning of a screen word, or "" if unknown.
+    """Return a label's definition from the glossary, or "" if undefined.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def word_meaning(word: str) -> str:
 
 
 def explained(tip: str, word: str) -> str:
-    """Add the meaning of a word to a tip.
+    """Add a label's definition from the glossary to a tip.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class Panel:
     choices : dict of str to sequence
         The choices that controls offer: values with labels for a list, and texts for a text field.
     inputs : dict of str to Input
-        The inputs, by the key of their control.
+        The input of each control, under the control's key.
 
     Notes
     -----
@@ -227,7 +227,7 @@ class Panel:
 
     @property
     def controls(self) -> dict[str, Data]:
-        """The controls as the page draws them, by key."""
+        """The controls as the page draws them, under their keys."""
         return {drawn["key"]: drawn for group in self._groups for drawn in group["controls"]}
 
     @property
@@ -259,7 +259,10 @@ class Panel:
         slide: Any = None,
         **drawn: Any,
     ) -> None:
-        """Add a control with its value, a box for a number, or a slider with a box."""
+        """Add a control with its value.
+
+        A `Number` is drawn as a box. If `slide` is given, the control is a slider with a box.
+        """
         control = {"key": key, "value": value, **self._words.get(key, {}), **drawn}
         self.inputs[key] = sends or Input(key)
         if isinstance(value, Number):

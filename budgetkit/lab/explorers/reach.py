@@ -64,7 +64,7 @@ class Reach:
         Returns
         -------
         str
-            The path with its links followed.
+            The absolute path, with all links followed.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    For a folder, these are all files in it.
+    For a folder, these are all files in it; a single file is not listed, because its own path is checked.
     """
     if place.is_dir():
         return [*place.rglob("*")]
@@ -141,7 +141,7 @@ def arguments(
     TypeError
         If an argument is missing, unknown or of another type.
     PermissionError
-        If an argument would open a file outside the reach.
+        If an argument would open a file that `reach` does not allow.
     """
     model = _model(command)
     try:

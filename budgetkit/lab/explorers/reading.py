@@ -1,4 +1,4 @@
-"""Messages in pieces for the reader, and panels of bill and checks."""
+"""Messages in pieces for the reading panel; panels for bill and checks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MOST_BARS = 14  # of messages; the table has them all
 
 
 class BilledFold(Content):
-    """Panel with the ledger of the shown request."""
+    """Panel with the billed items of the shown request."""
 
     def parts(self, stage: Any) -> list[Data]:
-        """Return the panel's parts: a request's tokens, by billed item."""
+        """Return the panel's parts: the tokens of each billed item."""
         if stage.trace is None:
             return [
                 text_part("Typed sizes are not a request. Open a conversation to see its bill.")
@@ -49,7 +49,7 @@ class BilledFold(Content):
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a ledger with its smaller messages joined in one row.
+    """Join the smaller messages of a billed request in one row.
 
     The 14 largest messages keep their own rows.
     """
@@ -117,7 +117,10 @@ def words(message: Message) -> str:
 
 
 def whole(text: str) -> list[Data]:
-    """Return a text as pieces for the reader, shortened if long."""
+    """Return a text as pieces for the reading panel.
+
+    A text of more than 700 characters is shortened.
+    """
     pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})

@@ -79,7 +79,7 @@ class Still:
 def saved_settings() -> str:
     """Return the running cell's settings from the saved notebook.
 
-    From the second call for a cell on, the result is "".
+    The result is "" if no settings are saved, or if the cell has already shown an explorer.
     """
     from IPython import get_ipython
 

@@ -1,4 +1,4 @@
-"""Shelves: shipped and opened conversations and texts, by name.
+"""Shelves: shipped and opened conversations and texts, with their names.
 
 An entry never changes: another file with the same name becomes an entry with a number.
 
@@ -114,7 +114,7 @@ class PendingTable:
 
 
 class Shelf(ABC, Generic[Entry]):
-    """A collection of entries by name.
+    """A named collection of conversations or texts.
 
     Call a shelf with a name to get an entry.
     """
@@ -200,7 +200,7 @@ class Shelf(ABC, Generic[Entry]):
 
 
 class Conversations(Shelf[list[Trace]]):
-    """The conversations in each file."""
+    """Files of conversations, each a list of traces."""
 
     noun = "trace"
     #: Whether a path means its file alone, without the files of its sub-agents.
@@ -362,7 +362,7 @@ class Library:
         return new.name
 
     def counter(self, wanted: str | Model) -> Counter:
-        """Return a counter by name, or a model's best known counter."""
+        """Return the counter with a name, or a model's best known counter."""
         key = wanted if isinstance(wanted, str) else (wanted.name, wanted.encoding)
         if key not in self._counters:
             self._counters[key] = counter(wanted)

@@ -65,7 +65,7 @@ class Gesture:
     def step(self, name: str) -> str:
         """Return the name of a move's undo step.
 
-        The name is "" for a move without a name.
+        If the move has no name, the result is "".
         """
         if not name:
             return ""

@@ -37,7 +37,7 @@ def page_code(*parts: str) -> str:
 
 @cache
 def plotly_script() -> bytes:
-    """Return plotly's JavaScript from the plotly package, compressed."""
+    """Return plotly's JavaScript from the plotly package, gzip-compressed."""
     with extra("lab", "a figure"):
         import plotly
 

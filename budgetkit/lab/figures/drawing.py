@@ -130,7 +130,7 @@ def svg(spec: Spec, title: str, heading: bool = True) -> str:
 
 
 def _plot(spec: Spec, top: float, bottom: float) -> Plot:
-    """Return the plot and its bounds in pixels, inside margins for labels."""
+    """Return the plot area, with its scales, inside margins for labels."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
     y_axis = layout["yaxis"]

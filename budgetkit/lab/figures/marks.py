@@ -40,7 +40,7 @@ _GROUP = 0.8  # share of an axis step that the boxes of one name fill
 class Plot:
     """The axes, layout and hatch pattern of a figure being drawn.
 
-    For stacked bars and areas, `reached` has the end of the stack at each place.
+    For stacked bars and areas, `reached` has the end of the stack at each position.
     """
 
     x: Scale
@@ -225,7 +225,7 @@ def _points(trace: Spec, plot: Plot) -> Marks:
 
 
 def _tip(words: str | None) -> list[str]:
-    """Return a mark's tooltip in a list, which is empty without words."""
+    """Return a list with a mark's tooltip, or an empty list."""
     return [tag("title", svg_text(plain_text(words)))] if words else []
 
 

@@ -30,7 +30,7 @@ Values = Iterable[Any]
 
 
 def line(x: Values, y: Values, **more: Any) -> Spec:
-    """Return a trace of a line, with a marker for one point.
+    """Return a line as a trace; a single point gets a marker.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def bars(
 ) -> Spec:
     """Return horizontal bars as a trace.
 
-    The texts stand after the bars; the tips are shown when the mouse is over the bars.
+    The texts are drawn beside the bars; the tips are shown when the mouse is over the bars.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def bars(
 
 
 def extent(values: Values) -> tuple[Any, Any]:
-    """Return the lowest and the highest number, with 0 among them."""
+    """Return the lowest and the highest of 0 and the given numbers."""
     numbers = [0, *values]
     return min(numbers), max(numbers)
 
@@ -202,7 +202,7 @@ class Question(Generic[P]):
         Raises
         ------
         ValueError
-            If the path has another ending.
+            If the path does not end in .svg or .png.
         FileNotFoundError
             If the path ends in .png and Chromium is not found. An SVG needs no Chromium.
         """
@@ -234,7 +234,7 @@ class Question(Generic[P]):
 def spec_of(
     data: list[Spec], height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any
 ) -> Spec:
-    """Return a figure of traces that is legible in light and dark notebooks.
+    """Return a figure's specification, legible in light and dark notebooks.
 
     Pass the titles of the axes as text, with the unit.
 
@@ -414,7 +414,10 @@ def end_labels(
     floor = lowest - gap if lowest < 0 else 0.0
 
     def covers(y: float, name: str) -> float:
-        """Return the number of lines that a label covers, plus its distance from its own end."""
+        """Return the number of covered lines plus the label's relative distance.
+
+        The distance is measured from the end of the label's own line.
+        """
         low, high = spans[name]
         others = sum(
             other != name and y <= top and bottom < y + gap

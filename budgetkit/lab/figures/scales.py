@@ -1,4 +1,4 @@
-"""Axes in pixels with their ticks, texts in SVG, and saved pictures."""
+"""Axis scales and ticks in pixels, SVG texts, and saving of figures."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def svg_text(words: str) -> str:
 def svg_label(words: str, x: float, y: float, anchor: str | None = None, **attributes: Any) -> str:
     """Convert a figure's text with <b>, <br> and coloured <span> to SVG.
 
-    Without a fill, the text has the picture's own colour.
+    If no fill is given, the text has the picture's own colour.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def scale_of(
 ) -> Scale:
     """Return the scale of an axis, from its range or its values.
 
-    Without a range, the scale covers all values. Names stand one unit apart.
+    If the axis has no range, the scale covers all values. Names stand one unit apart.
     """
     known = [value for value in values if value is not None]
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         """The result of `budgetkit.count_request`."""
 
         def frame(self) -> pd.DataFrame:
-            """Return the ledger as a frame."""
+            """Return the billed items as a frame."""
             ...
 
 
@@ -65,9 +65,9 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
-    """Add up the ledger's tokens by message.
+    """Add up a counted request's tokens for each message.
 
-    The rows without a message are added up by kind and part.
+    Tokens that belong to no message are added up for each kind and part.
     """
     ledger = counted.frame()
     first = ledger.groupby("message")["part"].transform("first")
@@ -117,7 +117,8 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "demand", "pinned_limit
 def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
     """Return the demand, limit and grant of the remainder in each row.
 
-    Without a remainder, these are the total demand, the usable window and the total grant.
+    The remainder is the section that takes the remaining tokens. If the budget has no remainder, the total demand, the
+    usable window and the total grant are returned.
     """
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns)
@@ -130,7 +131,7 @@ def remainder_columns(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut_row(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row with a cut, and the section cut most.
+    """Return the first row with a cut and the section cut most.
 
     If nothing is cut, return None.
     """

@@ -50,12 +50,12 @@ PRICED = ("input", "output", "cache_read", "cache_write")
 
 @dataclass(frozen=True)
 class Price:
-    """A price in US dollars per million tokens, by request size.
+    """A price per million tokens, which may depend on the request's size.
 
     Parameters
     ----------
     base : float
-        The price up to the first threshold.
+        The price up to the first threshold, in US dollars.
     tiers : tuple of (int, float)
         Pairs of a threshold in input tokens and the price of all tokens of a request above it, in ascending order.
 
@@ -95,12 +95,12 @@ class Price:
         Parameters
         ----------
         sent : int64 array, shape (requests,)
-            All input tokens, including cached tokens.
+            Number of input tokens of each request, including cached tokens.
 
         Returns
         -------
         float64 array, shape (requests,)
-            Prices in US dollars per million tokens.
+            Price for each request, in US dollars per million tokens.
         """
         prices = np.full(np.shape(sent), float(self.base))
         for threshold, price in self.tiers:
@@ -122,7 +122,7 @@ class Prices:
         Prices of input read from and written to the prompt cache. If `cache_write` is None, writing costs as much as
         input. If `cache_read` is None, the price of reading is unknown.
     source : str
-        Source of the prices.
+        Source of the prices, as a short text.
     date : str
         Date for which the prices are valid.
     searches : float, optional
@@ -133,7 +133,7 @@ class Prices:
     Raises
     ------
     TypeError
-        If a price is not a Price.
+        If a price is neither a `Price` nor None.
     ValueError
         If the price of searches is not a number of at least 0.
 
@@ -169,7 +169,7 @@ class Prices:
         Parameters
         ----------
         fresh, cached, written, output : int64 array, shape (requests,)
-            Tokens of each kind.
+            Uncached, cached, cache-write and output tokens of each request.
         sent : int64 array, shape (requests,), optional
             Sizes of the whole prompts, which determine the price tiers; default: fresh + cached + written. Pass the
             sizes if only parts of the prompts are priced.
@@ -207,7 +207,7 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
     Raises
     ------
     TypeError
-        If the value has another type.
+        If the value is not of one of these types.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def prices(
 def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
     """Look up a model's prices, or warn if genai-prices is not installed.
 
-    Without genai-prices, all of the returned prices are None.
+    If it is not installed, all of the returned prices are None.
     """
     try:
         return prices(model, on, **about)
@@ -314,7 +314,7 @@ def compaction_turns(
     summary_output : int
         Length of the summary, in tokens.
     prices : Prices
-        Prices of the model.
+        Prices of the model that answers and summarises.
 
     Returns
     -------
@@ -443,7 +443,7 @@ def _is_entry(entry: Any, name: str) -> bool:
 
 
 def _price(value: Any, factor: float) -> Price | None:
-    """Read a price with its tiers, multiplied by a factor."""
+    """Read a price with its tiers, multiplied by a factor, or None."""
     if value is None:
         return None
     tiers = [(int(tier.start), float(tier.price)) for tier in getattr(value, "tiers", ())]

@@ -227,8 +227,8 @@ def _variation(sizes: Sizes) -> float | None:
 def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
     """Return True if the turns seen resemble the turns of other conversations.
 
-    The logarithms of the mean turn sizes are compared. Of each other conversation, only as many first turns count as
-    have been seen of this one.
+    The logarithms of the mean turn sizes are compared. Only the first n turns of each other conversation count, where
+    n is the number of turns seen.
 
     Examples
     --------
@@ -244,7 +244,8 @@ def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
 def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     """Estimate a conversation's pace from its turns and similar conversations.
 
-    If there are fewer than five other conversations, or if they do not resemble the turns seen, return None.
+    If fewer than five other conversations have at least two turns, if these conversations do not resemble the turns
+    seen, or if the turns seen have no tokens, return None.
 
         middle        = expected / (own mean)
         log(expected) = Z * log(own mean) + (1 - Z) * log(median later mean of the other conversations)

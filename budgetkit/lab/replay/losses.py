@@ -33,7 +33,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     Parameters
     ----------
     trace : Trace
-        The conversation.
+        The conversation in which to look for needed messages.
     by : {"auto", "marks", "names"}
         Source of the pairs: "marks" uses the needed messages that the trace marks, and "names" uses repeated rare
         words. "auto" uses marks if the trace has any, otherwise words.
@@ -47,7 +47,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     Raises
     ------
     ValueError
-        If a mark is not the index of an earlier message, or `by` is unknown.
+        If a mark is not the id or index of an earlier message, or `by` is unknown.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
     """Yield messages with the earlier messages that introduced their rare words.
 
     A word is rare if at most three messages contain it. The introducing message belongs to an earlier turn and is not a
-    system message.
+    system message. Tool results need no message, because they repeat words of their calls.
     """
     words = [_words(message) for message in trace.messages]
     folded = {word: word.casefold() for of_message in words for word in of_message}
@@ -125,7 +125,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     Parameters
     ----------
     outcome : Replay
-        The result of :func:`budgetkit.replay`.
+        A replay, from :func:`budgetkit.replay`.
     pairs : DataFrame, optional
         The needed messages, from :func:`budgetkit.lab.replay.losses.evidence`.
 

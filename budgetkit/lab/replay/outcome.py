@@ -1,4 +1,4 @@
-"""Outcomes of replays, by request and by message."""
+"""Outcomes of replays, as frames of requests, sections and messages."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Replay:
     Parameters
     ----------
     trace, budget, policy, cache, prices
-        Arguments of the replay.
+        The arguments of :func:`budgetkit.replay`, converted.
     placed : PrefixLayout
-        Layout of the messages.
+        Positions and sizes of the conversation's messages.
     kept : Retention
         The kept messages, with the requests that contain each of them.
     columns : dict
@@ -39,13 +39,14 @@ class Replay:
     granted : dict
         Tokens of each section in the requests; int64 arrays, shape (requests,).
     over : int64 array, shape (requests,)
-        Tokens above the history's limit.
+        Tokens above the history's limit. If other sections shrink for the history's floor, only the tokens still
+        missing count.
     equal : int64 array, shape (requests,)
-        Tokens of the longest prefix shared with the previous request.
+        Tokens in the longest prefix shared with the previous request.
     cached, written : int64 array, shape (requests,)
         Tokens read from the prompt cache, and tokens written to it.
     output : int64 array, shape (requests,)
-        Tokens of the answer.
+        Number of tokens in the answer to each request.
     warnings : tuple of str
         A warning about the request whose history is furthest below its floor, if there is one.
 
@@ -130,7 +131,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """Input tokens of each request's summary calls, or 0 without a call."""
+        """Input tokens of each request's summary calls; 0 if it has none."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)
@@ -187,7 +188,8 @@ class Replay:
         Returns
         -------
         DataFrame
-            The frame has the columns request, turn, section, demand, limit, tokens and cut (int64, except section).
+            The frame has the columns request, turn, section, demand, limit, tokens and cut (int64, except section). The
+            demand of the pruned section includes all messages that have ever entered it.
         """
         frames = []
         for section, column in self.columns.items():
@@ -285,7 +287,7 @@ class Replay:
         Returns
         -------
         list of int
-            Indices in the trace.
+            Indices of the missing messages in the trace.
         """
         if not 1 <= request <= len(self.over):
             raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")
@@ -364,6 +366,9 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
 
 
 def _when(requests: Ints) -> pd.Series[int]:
-    """Return request numbers from 1, missing for events that never happen."""
+    """Convert indices of requests to request numbers, counting from 1.
+
+    The number is missing for an event that never happens.
+    """
     counted = pd.Series(requests + 1, dtype="Int64")
     return counted.mask(pd.Series(requests == NEVER))

@@ -94,9 +94,9 @@ def outlook(
     turns : int, default 1,000
         Number of turns to forecast.
     samples : int, default 500
-        Number of conversations to draw.
+        Number of continuations to draw.
     seed : int, default 0
-        Seed of the draws.
+        Seed for drawing the continuations.
     others : sequence of Trace, optional
         At least five other conversations of the same kind, of which the first 30 are used. Their later turns show how
         fast such conversations grow.
@@ -224,9 +224,7 @@ class Forecast:
         sums = {name: entered.get(name, none)[edges] for name in demand.sections}
 
         def drawn_excess(turns: Ints, pace: Floats) -> Ints:
-            """Return the excess of the history in each drawn turn.
-
-            The excess is over the history's limit.
+            """Return the history's excess over its limit in each drawn turn.
 
             A section's demand is its tokens at the end of the conversation, plus its tokens in the drawn turns so far.
             """
@@ -264,7 +262,7 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     Parameters
     ----------
     drawn : int64 array, shape (samples, turns)
-        Size of the context in each turn, in tokens, increasing.
+        Size of the context in each turn, in tokens. The sizes in a row must increase.
     prices : Prices
         Prices of the model.
 

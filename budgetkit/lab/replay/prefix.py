@@ -145,9 +145,10 @@ def block_positions(messages: Sequence[Message]) -> Ints:
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests, or NaN if unknown.
+    """Return the seconds since the previous request with a time, or NaN.
 
-    The pause is 0 if the clock was set back.
+    The pause is NaN for requests without a time, and for the first request with a time. The pause is 0 if the clock was
+    set back.
     """
     times = np.array([seconds(messages[r.sent - 1].raw.get("timestamp")) for r in requests])
     known = np.flatnonzero(~np.isnan(times))
@@ -158,7 +159,7 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PrefixLayout:
-    """The sizes of a conversation's messages by position, for one pruned section.
+    """The positions and sizes of a conversation's messages, for pruning one section.
 
     Derived values are computed once.
     """
@@ -196,7 +197,7 @@ class PrefixLayout:
         return np.asarray(sums[self.sents] - sums[self.starts])
 
     def head(self) -> int:
-        """Return the tokens of unpruned opening messages and tool schemas."""
+        """Return the tokens of the tool schemas and unprunable opening messages."""
         opening = self.tokens[: self.tally.opening][~self.prunable[: self.tally.opening]]
         return int(opening.sum()) + self.schemas
 

@@ -7,10 +7,10 @@ way. Caches differ in their minimum prefix, their increment, their lifetime and 
 lookup:
 
 - *automatic* (OpenAI, Gemini): any prefix can be read, rounded down to an increment;
-- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a mark (a breakpoint) can be read. Marks
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only prefixes that end at a breakpoint can be read. Breakpoints
   are assumed after the opening (tool schemas and system messages) and at the end of each request. A later request reads
   such a prefix if it starts with the same tokens and the lifetime of the prefix has not ended. Anthropic looks back
-  over 20 positions, and OpenAI considers the newest 80 marks.
+  over 20 positions, and OpenAI considers the 80 most recent breakpoints.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PromptCache:
     Parameters
     ----------
     minimum : int
-        Minimum cached prefix, in tokens.
+        Size of the shortest prefix that is cached, in tokens.
     increment : int
         Increment of cached prefixes beyond the minimum, in tokens.
     write, read : float
@@ -44,12 +44,13 @@ class PromptCache:
     lifetime : float, optional
         Lifetime of a prefix after its last use, in seconds; None if no prefix expires.
     breakpoints : tuple of {"head", "end"}, optional
-        Places of the marks; None for a cache that finds the longest prefix automatically.
+        Positions of the breakpoints: after the opening ("head") or at the end of each request ("end"). None stands for
+        a cache that finds the longest prefix automatically.
     lookback : int, optional
-        Number of positions that the cache looks back from a mark. A text, an image, consecutive tool calls and
+        Number of positions that the cache looks back from a breakpoint. A text, an image, consecutive tool calls and
         consecutive tool results are one position each.
     considered : int, optional
-        Maximum number of marks considered, newest first.
+        Maximum number of breakpoints considered, starting from the most recent one.
     source : str
         Source and date of the numbers.
 
@@ -84,12 +85,12 @@ class PromptCache:
         Parameters
         ----------
         cached, written, fresh : int
-            Tokens of the three kinds.
+            Tokens read from the cache, written to it, and neither.
 
         Returns
         -------
         float
-            The ratio; 1.0 if nothing is sent.
+            The cost divided by the cost without a cache; 1.0 if nothing is sent.
         """
         sent = cached + written + fresh
         if not sent:
@@ -117,7 +118,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the previous request; an unknown pause is NaN and counts as 0.
         new_blocks : int64 array, shape (requests,), optional
-            Positions that each request adds (:func:`budgetkit.lab.replay.prefix.new_blocks`).
+            Number of lookback positions that each request adds, from :func:`budgetkit.lab.replay.prefix.new_blocks`.
 
         Returns
         -------
@@ -151,10 +152,11 @@ class PromptCache:
     def _ends(
         self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
     ) -> Ints:
-        """Return the longest earlier request that each request reads from the cache.
+        """Return the size of the longest earlier request that each request reads.
 
-        The sizes are in tokens. Two requests share at least the shortest of the prefixes that neighbouring requests
-        share, from the earlier request to the later one.
+        The sizes are in tokens; a size is 0 if no earlier request can be read from the cache. Two requests share at
+        least the shortest of the prefixes that neighbouring requests share, from the earlier request to the later
+        one.
         """
         reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))

@@ -290,7 +290,7 @@ class TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """The fewest tokens that each section can have in each request."""
+        """The fewest tokens that cuts can leave in each section and request."""
         tally = self.placed.tally
         past, present = ([*map(_shortened, items)] for items in (tally.past, tally.present))
         shortened = replace(tally, past=past, present=present, retrieved={})
@@ -299,7 +299,9 @@ class TraceDemand:
 
     @cached_property
     def units(self) -> dict[bool, list[int]]:
-        """The first message of each message's pruning unit, by kind of unit.
+        """The first message of each message's pruning unit.
+
+        A pruning unit is a group of messages that are pruned together.
 
         The units under the key True are turns, and the units under False are tool calls with their results.
         """

@@ -1,8 +1,8 @@
 """Causes of cache misses: why a request read less than was cached.
 
 The cause of a miss is the first one that applies. If no cause applies, the miss is unexplained. Causes follow from the
-recorded events and from the place where the read stopped: at the end of an earlier prompt, or after instructions and
-tools.
+recorded events and from the position at which the read stopped: at the end of an earlier prompt, or after
+instructions and tools.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def events(trace: Trace, usage: Usage) -> Usage:
     Parameters
     ----------
     trace : Trace
-        The session.
+        The recorded session.
     usage : dict of arrays
         Requests of the session, from :func:`budgetkit.trace.usage_columns`.
 
@@ -134,7 +134,7 @@ def foretold(usage: Usage, happened: Usage) -> Ints:
 
 
 def expected(usage: Usage) -> Ints:
-    """Return the cache read that each request would have without misses.
+    """Return the cache read of each request if nothing was missed.
 
     This is everything that the previous request read and wrote or, if no writes are recorded, the previous request's
     prompt. The first request's value is the recorded read.
@@ -264,7 +264,7 @@ _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable
 
 
 class Miss(NamedTuple):
-    """A request that read less from the cache than was stored.
+    """A request that read less from the cache than was cached.
 
     A miss is a row of :meth:`Session.misses`.
     """
@@ -283,7 +283,7 @@ def misses(trace: Trace, usage: Usage, happened: Usage, extra_price: Floats) -> 
     Parameters
     ----------
     trace : Trace
-        The session.
+        The recorded session.
     usage, happened : dict of arrays
         The results of :func:`budgetkit.trace.usage_columns` and :func:`events`.
     extra_price : float64 array, shape (requests,)

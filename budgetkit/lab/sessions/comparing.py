@@ -78,7 +78,7 @@ def compare(
         A conversation. The growth and the first request of a recorded session determine the size of the content missing
         from its log.
     systems : names, policies, or a mapping to them
-        Names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
+        The rules to compare: names in :data:`budgetkit.pruning.policies.NAMED`, or policies.
     window : int, optional
         Context window, in tokens; default: the model's window, or a larger window if a recorded prompt exceeds it.
     prices : Prices or str, optional
@@ -93,7 +93,8 @@ def compare(
     Returns
     -------
     DataFrame
-        One row per rule, sorted by cost, with these columns:
+        One row per rule, one for no pruning and, for a session, one for the record, sorted by cost if the rules are
+        ranked. The columns are:
 
         - system, label, version: name of the rule, name and version of the system
         - least, most: lowest and highest cost under the assumptions, in US dollars; NaN if no price is known
@@ -102,20 +103,21 @@ def compare(
         - sent, cached: tokens sent, and tokens read from the cache
         - left, capped: numbers of messages dropped or shortened, and of results cut on arrival
         - used_later: number of dropped messages that were used later
-        - first: first request in which the rule acted; 0 for none
+        - first: first request in which the rule acted; 0 if there is none
         - overflows: number of requests that exceed the window
         - loops: number of compactions that follow a compaction in the request before
-        - stops: request at which the product would stop because of repeated compactions; 0 for none
+        - stops: request at which the product would stop because of repeated compactions; 0 if there is none
         - call_overflows: number of summary calls that exceed the window themselves
         - summary_cost: maximum cost of the summary calls, in US dollars, which the cost includes
         - assumed: assumed values, in words
 
         For a recorded session, ``attrs`` has:
 
-        - replayed: cost of a replay of the unchanged session, in US dollars
+        - replayed: cost of a replay of the unchanged session, in US dollars; NaN if unknown
         - replay_error, rule_error: deviations of this replay, and of a replay of Claude Code's rule, from the bill, as
           shares; NaN if unknown
-        - own_trigger: size at which Claude Code compacted the session, in tokens
+        - own_trigger: prompt size above which Claude Code compacted the session, in tokens; None if it is unknown or
+          `window` is given
         - price_gap: note on models without a price; empty if there are none
         - unlogged_summaries: number of compactions whose summary call is not in the log
         - disproved: the model's window if a recorded prompt is larger than this window; otherwise 0
@@ -189,7 +191,7 @@ def is_near(error: float) -> bool:
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by mean cost or, without prices, by relative cost."""
+    """Sort rules by mean cost; if unknown, by relative cost."""
     middle = table["least"] + table["most"]
     if middle.isna().all():
         middle = table["relative"]
@@ -198,7 +200,7 @@ def ranked(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of rules: the table, and the replays by rule."""
+    """A comparison of rules: the table, and each rule's replays."""
 
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]
@@ -245,20 +247,20 @@ def by_price_and_window(
     *,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Return each rule's relative cost by cached-token price and window.
+    """Return each rule's relative cost for each cached-token price and window.
 
     The table marks the cheapest rule, and the prices at which another rule becomes the cheapest.
 
     Parameters
     ----------
     source : Trace or Session
-        A conversation.
+        The conversation or recorded session to replay.
     systems : names, policies, or a mapping to them
         As in :func:`budgetkit.compare`.
     reads : iterable of float
         Prices of a cached token, as multiples of the input price; 1 means no cache.
     windows : iterable of int
-        Context windows, in tokens.
+        Sizes of the context windows to try, in tokens.
     counter : callable or str, optional
         As in :func:`budgetkit.compare`.
 
@@ -271,7 +273,7 @@ def by_price_and_window(
         - acts: True if the rule changed any request
         - change: cost relative to no pruning, as a share; a prompt above the window is counted as if it fitted
         - cheapest: True for the cheapest row, among no pruning and the rules that act
-        - turns: True if the cheapest rule differs from the cheapest at the previous price
+        - turns: True for a cheapest row whose rule differs from the cheapest rule at the previous price
 
     Examples
     --------
@@ -311,7 +313,7 @@ def by_price_and_window(
 
 
 def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
-    """Return the cost of prompts and summaries, in input tokens.
+    """Return the cost of prompts and summaries, in uncached input tokens.
 
     One unit is the price of an uncached input token.
     """

@@ -46,8 +46,8 @@ _MARKS = (
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
     """List each rule's requests to draw, with tokens and actions.
 
-    `followed` is the index of a message of the compared conversation. Each row also tells whether the prompt contained
-    this message.
+    `followed` is the index of a message of the compared conversation. Each row also tells whether the prompt
+    contained this message, and whether a call needed the message.
     """
     frames = []
     for row in table_rows(comparison.table):
@@ -86,7 +86,10 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 
 def _places(requests: int, marked: Flags) -> Ints:
-    """Return the indices of requests to draw: spaced evenly, or near marked ones."""
+    """Return the indices of requests to draw: evenly spaced or marked.
+
+    The request before each marked request is also drawn.
+    """
     evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
@@ -208,7 +211,7 @@ def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_turning(table: pd.DataFrame) -> Spec:
-    """Draw the cheapest rule by price and window.
+    """Draw the cheapest rule at each price and window.
 
     Lines mark the prices at which another rule becomes the cheapest.
     """

@@ -186,7 +186,7 @@ def requests_holding(session: Session) -> pd.DataFrame:
     Parameters
     ----------
     session : Session
-        A recorded session.
+        The recorded session to examine.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     Parameters
     ----------
     session : Session
-        A recorded session.
+        The recorded session to examine.
     by : {"tool", "file", "server"}
         ``"tool"`` groups results by tool, ``"server"`` by MCP server, and ``"file"`` by path. Only files that were read
         more than once are listed; each part, such as a range of pages, is compared separately.
@@ -296,7 +296,7 @@ def agents(session: Session) -> pd.DataFrame:
     Parameters
     ----------
     session : Session
-        A session read from its file.
+        A session that was read from its file, so that its sub-agents are known.
 
     Returns
     -------
@@ -314,7 +314,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _calls(trace: Trace, by: By) -> pd.DataFrame:
-    """List calls by tool, server or file, one row per call."""
+    """List calls with their tool, server or file, one row per call."""
     rows = [
         (
             place,
@@ -363,7 +363,7 @@ def server_of(tool: str) -> str | None:
 
 
 def _definitions(session: Session, by: By) -> dict[str, int]:
-    """Return the tokens of logged tool definitions, by tool or server."""
+    """Return the tokens of each tool's or server's logged definitions."""
     sizes: dict[str, int] = {}
     count = session.count
     for schema in session.trace.tools or ():
@@ -375,9 +375,9 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
 
 
 def _deferred(session: Session, sizes: dict[str, int], calls: pd.DataFrame) -> dict[str, float]:
-    """Return the cost of tool definitions before the first call, by name.
+    """Return the cost of each definition in prompts before its first call.
 
-    The name is that of a tool or server.
+    The keys are the names of tools or servers. If there is no call, all prompts count.
     """
     places = session.columns["message_index"]
     read_price, _ = session.input_prices

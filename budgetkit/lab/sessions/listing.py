@@ -81,7 +81,10 @@ class SessionFile:
 
     @property
     def project(self) -> str:
-        """The name of the session's folder, read from the file's start."""
+        """The name of the session's folder, or "" if unknown.
+
+        The name comes from the database or from the beginning of the session's file.
+        """
         place = self.folder
         head = b""
         with suppress(OSError), self.path.open("rb") as stream:
@@ -106,10 +109,10 @@ def sessions(
     Parameters
     ----------
     folder : path, optional
-        A folder with sessions; default: the usual places of Claude Code, Codex, OpenCode, Cline, Copilot and others in
-        the user's home, as listed in ``data/session_places.csv``.
+        A folder with sessions; default: the usual folders of Claude Code, Codex, OpenCode, Cline, Copilot and others
+        in the user's home, as listed in ``data/session_places.csv``.
     newest : int, default 200
-        Maximum number of sessions.
+        Maximum number of sessions to list, newest first.
     billed : bool, default False
         If true, read each session in full for its usage, which is slow until its bill is cached.
 
@@ -159,7 +162,7 @@ def sessions(
 def rows_of(
     files: list[SessionFile], bills: list[dict[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """Return one row per session, with its bill if known."""
+    """Return one row per session, with its bill if `bills` is given."""
     return [
         {
             "number": number,
@@ -175,7 +178,9 @@ def rows_of(
 
 
 def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[SessionFile]]:
-    """Find sessions in folders, newest first, without opening files.
+    """Find sessions in folders, newest first.
+
+    No files of sessions are opened, only databases.
 
     Raise `FileNotFoundError` if `folder` does not exist.
 
@@ -189,7 +194,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     list of Path
         The searched folders.
     list of SessionFile
-        The sessions.
+        The sessions found, newest first.
     """
     places: list[tuple[Path, str, str]] = []
     if folder is not None:
@@ -266,7 +271,7 @@ def bills_of(
     progress: Callable[[int], None] | None = None,
     in_processes: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the bill of each session, reading only changed sessions.
+    """Return the bill of each session, reading only those not cached.
 
     Parameters
     ----------
@@ -280,8 +285,8 @@ def bills_of(
     Returns
     -------
     list of dict
-        The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums by day (in
-        UTC) and model; its last entry has all compactions and warnings.
+        The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums for each
+        day (in UTC) and model; its last entry has all compactions and warnings.
 
     Examples
     --------

@@ -56,14 +56,14 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     session : Session
-        A recorded session.
+        The recorded session to describe.
     table : DataFrame
-        Comparison of the session, from :func:`budgetkit.compare`.
+        A comparison of the session with other rules, from :func:`budgetkit.compare`.
 
     Returns
     -------
     list of str
-        Three lines.
+        The three answers, one line each.
     """
     totals = session.totals()
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"
@@ -226,6 +226,8 @@ def replay_check(table: pd.DataFrame) -> list[str]:
 def notices(table: pd.DataFrame) -> list[str]:
     """Describe the rules that fail by looping or overflowing the window.
 
+    Prompts that exceed the window without pruning are reported, too.
+
     Parameters
     ----------
     table : DataFrame
@@ -267,7 +269,7 @@ def notices(table: pd.DataFrame) -> list[str]:
 
 
 def turning_points(table: pd.DataFrame) -> list[str]:
-    """Describe the cheapest rules by window and price of a cached token.
+    """Describe the cheapest rules for each window and cached-token price.
 
     Parameters
     ----------

@@ -218,7 +218,7 @@ class Session:
             - difference: prompt minus counted and unlogged tokens
             - mark: "estimated" if the difference is more than a tenth of the prompt; otherwise "derived"
             - foretold: predicted cache read, in tokens
-            - missed, cause: tokens of a cache miss, and its cause; 0 and "" for none
+            - missed, cause: tokens of a cache miss, and its cause; 0 and "" if there is none
             - cost: cost in US dollars; NaN if no price is known
         """
         counted, scale = self.counted
@@ -259,7 +259,7 @@ class Session:
 
     @property
     def unpriced(self) -> str:
-        """A sentence about items missing from the cost, or "" without any."""
+        """A sentence about items missing from the cost, or ""."""
         usage = self.columns
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -301,7 +301,10 @@ class Session:
         kinds: Collection[str] = ("fresh", "read", "written", "answered"),
         at_least: int = 0,
     ) -> Floats:
-        """Return the cost of kinds of tokens, with or without price steps."""
+        """Return each request's cost for some kinds of tokens.
+
+        If `with_steps` is False, price steps are ignored.
+        """
         tokens = self._tokens
         none = np.zeros(len(tokens["read"]), "int64")
         # A price step depends on the whole prompt, even if part of it was written for an hour.
@@ -319,7 +322,7 @@ class Session:
 
     @cached_property
     def _tokens(self) -> dict[str, Ints]:
-        """The billed tokens of each request, by kind.
+        """The billed tokens of each kind, request by request.
 
         Tokens of the kind `long` were written to the cache for an hour.
         """
@@ -389,12 +392,12 @@ class Session:
         return pd.DataFrame(rows, columns=[*_COMPACTION])
 
     def filled_by(self, request: int | None = None) -> pd.DataFrame:
-        """Return the contents of a prompt by kind.
+        """Break a prompt down by kind of content.
 
         Parameters
         ----------
         request : int, optional
-            Request number, counting from 1; default: the largest request.
+            Request number, counting from 1; default: the request with the largest prompt.
 
         Returns
         -------
@@ -467,7 +470,7 @@ class Session:
 
     @property
     def parts(self) -> list[Data]:
-        """The sums by day (in UTC) and model.
+        """The sums for each day (in UTC) and model.
 
         The last part has all compactions and warnings. An unknown day is "".
         """
@@ -523,7 +526,7 @@ class Session:
     def gap_sentence(self) -> str:
         """A sentence about gaps between the log and the provider's counts.
 
-        The sentence is "" without gaps. A gap is a difference of more than a tenth of the prompt.
+        The sentence is "" if there are no gaps. A gap is a difference of more than a tenth of the prompt.
         """
         frame = self.requests()
         frame = frame[frame["message_index"].notna()]
@@ -543,8 +546,8 @@ class Session:
         Returns
         -------
         dict
-            US dollars by "read", "new" and "answered", and by "searches" if the provider searched the web; NaN if the
-            price of a request is unknown.
+            Costs in US dollars with the keys "read", "new" and "answered", and with "searches" if web searches were
+            billed; NaN if the price of a request is unknown.
         """
         kinds = {"read": ("read",), "new": ("fresh", "written"), "answered": ("answered",)}
         costs = {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}

@@ -121,7 +121,7 @@ def what_if(
         - compactions: number of compactions
         - used_later: number of dropped messages that were used later
         - overflows: number of requests that exceed the window
-        - stops: request at which the program would stop compacting; 0 for none
+        - stops: request at which the program would stop because of repeated compactions; 0 if there is none
         - flat: True if the value's range overlaps the range of the cheapest value; False for values at which prompts
           exceed the window or the program stops
 
@@ -143,7 +143,7 @@ def what_if(
     Raises
     ------
     TypeError
-        If not exactly one setting is given.
+        If no setting or more than one setting is given.
     ValueError
         If no usage was recorded, the setting does not apply to this session, or fewer than four of several sessions can
         be used.

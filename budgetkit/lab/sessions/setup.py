@@ -110,8 +110,9 @@ class ReplaySetup:
 
     The conversation includes the unlogged content. `places` has the new index of each logged message, or -1 for the
     session's own summaries. `summary_tokens` is the range of these summaries' sizes, if there are any. `record` has the
-    facts about a recorded session's requests. `acts_at` is the size at which Claude Code compacted the session, and
-    `disproved` is the model's window if a recorded prompt is larger than this window, otherwise 0. Both are in tokens.
+    facts about a recorded session's requests. `acts_at` is the prompt size above which Claude Code compacted the
+    session, or None if this size is unknown, and `disproved` is the model's window if a recorded prompt is larger
+    than this window, otherwise 0. Both are in tokens.
     """
 
     trace: Trace
@@ -147,7 +148,7 @@ class ReplaySetup:
 
     @property
     def facts(self) -> Record:
-        """The recorded facts.
+        """The recorded facts about the session's requests.
 
         Raise `ValueError` if nothing was recorded.
         """
@@ -293,7 +294,7 @@ def replay_setup(
     Parameters
     ----------
     source : Trace or Session
-        A conversation.
+        The conversation or recorded session to prepare.
     window, price, cache, count
         The window, prices, cache and counter of :func:`compare`; default: those of the session or conversation.
 
@@ -410,8 +411,9 @@ def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
 def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
     """Return the prompt size above which a session was compacted, in tokens.
 
-    This is the size of the last prompt before a compaction, or the smallest of several such sizes. Return None without
-    compactions. Only Claude Code's log distinguishes automatic and manual compactions.
+    This is the size of the last prompt before a compaction, or the smallest of several such sizes. Return None if
+    there is no compaction of these kinds with a recorded size. Only Claude Code's log distinguishes automatic and
+    manual compactions.
     """
     marks = []
     usage = usage_columns(trace)

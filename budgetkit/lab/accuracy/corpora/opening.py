@@ -59,7 +59,7 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     texts : Corpus, str, Path, DataFrame or iterable
         A corpus, the name of shipped texts, the path of a folder or file, a glob, a frame, or several texts, documents,
         messages or passages. The texts of a frame are in its column "text" ("content", "message", ..., or else the
-        column with the longest texts); the columns "class", "language", "source" and "document" are optional.
+        column with the most text); the columns "class", "language", "source" and "document" are optional.
 
     Returns
     -------
@@ -94,7 +94,10 @@ def corpus_of(texts: AnyTexts) -> Corpus:
 
 
 def document_of(text: Any, number: int) -> Document:
-    """Convert a text, a message or a passage to a numbered document."""
+    """Convert a text, a message or a passage to a numbered document.
+
+    A document is returned unchanged.
+    """
     if isinstance(text, Document):
         return text
     if not isinstance(text, str):
@@ -126,6 +129,8 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
 
 def read_texts(path: str) -> Corpus:
     r"""Read texts from a file, a folder or a glob.
+
+    Each row of a table file and each message of a conversation file becomes a document. Any other file is one document.
 
     Examples
     --------
@@ -177,13 +182,16 @@ def _table(path: Path) -> Corpus:
 
 
 def _is_json(path: Path) -> bool:
-    """Return True if a file with a text suffix contains JSON."""
+    """Return True if a text file contains JSON.
+
+    Text files have no suffix, or a suffix such as ".txt" or ".md".
+    """
     text = file_text(path) if path.suffix.lower() in ("", ".txt", ".text", ".md", ".log") else ""
     return isinstance(text, str) and is_json(text)
 
 
 def _beginning(path: Path) -> str:
-    """Return the first lines of a table as text."""
+    """Return a table's first 20 non-blank lines, or "" if unreadable."""
     try:
         with path.open("rb") as file:
             encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"

@@ -24,7 +24,7 @@ class Document:
     Parameters
     ----------
     text : str
-        The text.
+        The document's text.
     kind : str
         Class of the text: "prose", "cjk prose", "cjk mixed", "code", "data", "markup", "log", "odd", ...
     language : str
@@ -61,7 +61,7 @@ class Problem:
     name : str
         Name of the file or row.
     reason : str
-        Reason for the omission.
+        Reason why the file or row was omitted.
 
     Examples
     --------
@@ -75,12 +75,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents, and the problems of unreadable files.
+    """Documents, and the problems of omitted files and rows.
 
     Parameters
     ----------
     documents : tuple of Document
-        The texts.
+        The texts with their labels.
     problems : tuple of Problem
         Files and rows that were omitted.
 
@@ -140,7 +140,7 @@ class Corpus:
         most : int
             Maximum number of pieces per document. The pieces are spread over the document.
         seed : int
-            Seed of the lengths.
+            Seed for drawing the lengths.
 
         Returns
         -------
@@ -198,6 +198,8 @@ _HANGUL = re.compile(r"[\uac00-\ud7af]")
 def is_cjk(text: str) -> bool:
     """Return True if at least a fifth of a text is CJK.
 
+    White space is not counted.
+
     >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
     (True, False)
     """
@@ -228,26 +230,27 @@ def folder(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    r"""Read the files of a folder, one document each.
+    r"""Read each file of a folder as a document.
 
-    Hidden files and empty files are left out, and so are files in hidden folders.
+    Empty files, hidden files, and files in hidden folders or in ``__pycache__`` are left out.
 
     Parameters
     ----------
     path : str or Path
-        A folder or a single file.
+        The folder to read, or a single file.
     pattern : str
         Glob pattern of the files.
     kind, language : str
-        Class and language of all files; default: derived from the suffix of each file, or from the content of a CJK
-        text.
+        Class and language of all files; default: derived from each file's suffix, or from the text if it is JSON or
+        CJK.
     most : int
-        Maximum size of a file, in bytes.
+        Maximum size of a file, in bytes. A larger file is listed as a problem.
 
     Returns
     -------
     Corpus
-        A corpus in the order of the file names. Binary, badly encoded and oversized files are listed as problems.
+        A corpus in the order of the paths. Unreadable, binary, badly encoded and oversized files are listed as
+        problems.
 
     Raises
     ------
@@ -288,7 +291,7 @@ def files(
     language: str = "",
     most: int = MOST_BYTES,
 ) -> Corpus:
-    """Read files, one document each.
+    """Read each file as a document.
 
     Empty files are left out.
     """
@@ -326,22 +329,23 @@ def rows(
     path : str or Path
         Path of a file that ends in ``.jsonl``, ``.csv`` or ``.tsv``.
     column : str
-        Key or column of the text.
+        Name of the key or column that contains the text.
     kind, language : str
         Class and language of the texts. If `language` is empty, a column "lang" or "language" gives the language of
         each text.
     most : int
-        Maximum size of a file, in bytes.
+        Maximum size of a file, in bytes. A larger file is listed as a problem.
 
     Returns
     -------
     Corpus
-        A corpus. Rows without text in that column, and lines that are not JSON, are listed as problems.
+        A corpus. Rows without text in that column, lines that are not JSON, and an unreadable file are listed as
+        problems.
 
     Raises
     ------
     ValueError
-        If the file has another suffix.
+        If the file has a suffix other than ``.jsonl``, ``.csv`` or ``.tsv``.
 
     Examples
     --------

@@ -48,16 +48,16 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     Parameters
     ----------
     recipe : str
-        One of :data:`RECIPES`.
+        Name of the recipe, one of :data:`RECIPES`.
     seed : int
-        Seed. The same recipe, seed and length give the same text.
+        Seed of the text. The same recipe, seed and length give the same text.
     characters : int
-        Length, in characters.
+        Length of the text, in characters.
 
     Returns
     -------
     str
-        A text of exactly this length.
+        A text with exactly this number of characters.
 
     Raises
     ------
@@ -85,7 +85,7 @@ Parts = Iterator[str]
 
 
 class OddText(Random):
-    """A random generator of the parts of an odd text of a given length."""
+    """A random generator with a method for each recipe of odd text."""
 
     characters = 0
 
@@ -222,7 +222,7 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     characters : int
         Length of each document, in characters.
     seed : int
-        Seed. The estimator was trained on texts with other seeds.
+        Seed of the documents. The estimator was trained on texts with other seeds.
 
     Returns
     -------

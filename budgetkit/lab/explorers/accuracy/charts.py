@@ -59,7 +59,7 @@ def figure_name(name: str, longest: int) -> str:
 
 
 def kpis(stage: AccuracyStage) -> list[Data]:
-    """Return the key figures: the error of the count, and what it costs the budget."""
+    """Return the key figures: the count's error and its cost."""
     error = stage.errors["error"]
     size = error.abs()
     mean_tip = f"Mean absolute error of {counter_label(stage.estimate)}, over {many(len(size), 'document')}"
@@ -133,7 +133,7 @@ LANGUAGES = 36  # bars that a reader can still distinguish
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the page's figures by name."""
+    """Return the page's figures under their names."""
     return {name: _chart(stage, name, name in opened) for name in FIGURES}
 
 

@@ -219,14 +219,15 @@ class AccuracyExplorer(Explorer):
     exact : str, Counter or callable, optional
         The reference counter; default: the best known counter for the model.
     kind : sequence of str, optional
-        Class and language of the texts to show and to compute the buffer for, such as ("prose", "German"). Default: the
-        kind of more than half of the texts. Pass () for all kinds, with the buffer of the worst kind.
+        Class and language of the texts to show and to compute the buffer for, such as ("prose", "German"). Default:
+        the kind of more than half of the texts or, if there is none, all kinds. Pass () for all kinds, with the
+        buffer of the worst kind.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
         The budget that the error affects: a preset's name, a budget or a configuration.
     model : str or Model, optional
-        The model; default: the model of the configuration, or `DEFAULT_MODEL`.
+        The model whose tokens are counted; default: the model of the configuration, or `DEFAULT_MODEL`.
     window : int, optional, default 8,192
         The preset's window, in tokens; None for the window of the model.
 

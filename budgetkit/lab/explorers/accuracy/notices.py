@@ -45,7 +45,7 @@ def counter_label(count: Counter, short: str = "") -> str:
 
 
 def as_percent(share: float) -> str:
-    """Return a share of the window as a percentage.
+    """Format a share as a percentage with one decimal.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def source(stage: AccuracyStage) -> str:
 
 
 def texts(stage: AccuracyStage) -> dict[str, str]:
-    """Return the budget, with the measured buffer, as text by format."""
+    """Return the budget with the measured buffer in Python, YAML and JSON."""
     heading = f"# {printable(provenance(stage))}\n"
     return {
         "python": heading + accuracy_program(stage),

@@ -169,7 +169,7 @@ class CountedTexts:
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """What the counts depend on, besides the counters."""
+        """The key of the counts, apart from the counters."""
         return (self.name,)
 
     @kept
@@ -228,7 +228,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class AccuracyStage(BudgetStage):
-    """The settings of the accuracy explorer, and everything that follows from them."""
+    """The settings and results of the accuracy explorer."""
 
     settings: AccuracySettings
 
@@ -257,7 +257,7 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def kind(self) -> tuple[str, ...]:
-        """The class and language of the texts, or () for all chosen classes."""
+        """Class and language of the texts; () for all chosen classes."""
         if self.settings.kind is None:
             return kind_at_hand(self.all_errors)
         return named_kind(self.settings.kind, self.all_errors)
@@ -279,7 +279,7 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def key(self) -> tuple[Hashable, ...]:
-        """The key of what follows from the errors."""
+        """The key of all results that depend on the errors."""
         names = self.settings.corpus, self.estimate.name, self.exact.name
         return (*names, self.kind, self.settings.classes)
 
@@ -292,8 +292,8 @@ class AccuracyStage(BudgetStage):
     def buffer_errors(self) -> pd.DataFrame:
         """The documents that the buffer is computed from.
 
-        They are of all kinds for a known kind, unless they are too few to distinguish kinds; a given mix uses only
-        the chosen documents.
+        If the kind or the classes are known, these are documents of all kinds, unless their sources are too few for a
+        buffer of one kind. Otherwise, or if a mix is given, they are the chosen documents only.
         """
         if not self.buffer_kinds or self.settings.window_mix is not None:
             return self.errors
@@ -324,7 +324,7 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """The preset's typical sizes, or the caps of a custom budget."""
+        """The entered or typical sizes of the sections, or else their caps."""
         demand = self.typed_demand
         if any(demand.values()):
             return demand
@@ -332,7 +332,10 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def document(self) -> int:
-        """The chosen document if it is shown, or else the one with the largest error."""
+        """The chosen document or, if it is hidden, the worst one.
+
+        The worst document is the shown document with the largest error.
+        """
         document = self.settings.document
         if document is None or document not in self.errors.index:
             document = int(self.errors.index[int(self.errors["error"].abs().to_numpy().argmax())])

@@ -37,7 +37,7 @@ BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
 def bar(stage: BudgetStage, plan: Plan) -> Data:
-    """Return a plan of the window as a bar, as data for the page."""
+    """Return a plan's window bar as data for the page."""
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
     segments = [_segment(stage.settings, plan, claim, rest) for claim in window_claims(plan)]
@@ -262,7 +262,7 @@ def _kpi(
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the figures as data for the page, by name."""
+    """Return the figures under their names, as data for the page."""
     drawn = {}
     for name in shown_figures(stage):
         question, table, note = _figure(name, stage)

@@ -1,4 +1,4 @@
-"""The BudgetExplorer class, its reader of messages and its status."""
+"""The BudgetExplorer class, its reading panel and its status."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ FIRST = 2
 
 
 def reading(stage: BudgetStage) -> Data:
-    """Return the plan's items for the reader, or {} without a conversation."""
+    """Return the plan's items for the reading panel, or {}.
+
+    The result is {} if no conversation is open, or if the plan has no items.
+    """
     plan = stage.plan
     if stage.trace is None or not len(plan.decisions):
         return {}
@@ -121,7 +124,7 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
 
 
 def requests(stage: BudgetStage) -> Data:
-    """Return the turns with their messages, or {} without a conversation."""
+    """Return the turns with their messages, or {} if there are none."""
     if stage.turns is None or stage.trace is None:
         return {}
     messages = stage.trace.messages
@@ -171,12 +174,12 @@ class BudgetExplorer(Explorer):
     budget : str or Budget, default "chat"
         A preset's name, or the initial budget.
     trace : str, path, Trace, sequence of Trace or of messages, optional
-        The conversations to plan: the name of a shipped conversation, a path, or loaded traces. Without
-        conversations, the user enters the demands.
+        The conversations to plan: the name of a shipped conversation, a path, or loaded traces. If there are none,
+        the user enters the demands.
     model : str, optional
         The model, whose window is used for a preset. Default: the conversation's own model, or `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; default: the model's own counter.
+        The counter or its name; default: the model's own counter.
     window : int, optional
         A window in tokens that replaces the window of the model.
 
@@ -259,7 +262,7 @@ class BudgetExplorer(Explorer):
         line : str
             A section or a reserve of the budget.
         on : bool, default True
-            If False, unlock the line.
+            If True, lock the section or reserve; if False, unlock it.
         """
         self._run_command("lock", line=line, on=on)
 

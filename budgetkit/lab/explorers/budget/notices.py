@@ -179,7 +179,7 @@ def counted_with(stage: BudgetStage, trace: Trace) -> str:
 
 
 def texts(stage: BudgetStage) -> dict[str, str]:
-    """Return the budget, model, counter and file as text, by format."""
+    """Return the budget and its set-up in Python, YAML and JSON."""
     settings = stage.settings
     budget = stage.budget
     counter = stage.counter.name

@@ -57,7 +57,7 @@ class FileRequests:
 
     @cached_property
     def key(self) -> tuple[Hashable, ...]:
-        """What the counts depend on."""
+        """The key of the counts."""
         return self.name, self.counter.name, tuple(self.roles.items()), self.framing
 
     @kept
@@ -81,7 +81,7 @@ class FileRequests:
 
     @kept
     def demand(self, conversation: int) -> pd.DataFrame:
-        """Return one conversation's demand by turn and section, in tokens."""
+        """Return one conversation's demand for each turn and section, in tokens."""
         trace = self.traces[conversation]
         if len(self.traces) == 1:  # for several, `demands` reports the progress
             self.library.announce(trace, self.counter)
@@ -89,7 +89,7 @@ class FileRequests:
 
     @kept
     def demands(self) -> pd.DataFrame:
-        """Return the demand of all conversations by turn and section, in tokens."""
+        """Return all conversations' demand for each turn and section, in tokens."""
         many = len(self.traces)
         roles = self.roles or DEFAULT_ROLES
         rows = {}
@@ -135,7 +135,7 @@ class FileRequests:
 
 
 def remembered(cut: Cut) -> Cut:
-    """Return a cut function with a cache by item and limit."""
+    """Return a cut function that caches its results."""
     memo = Memo(_MOST_CUTS)
 
     def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
@@ -214,26 +214,26 @@ class BudgetStage:
 
     @cached_property
     def trace(self) -> Trace | None:
-        """The conversation that is planned."""
+        """The conversation that is planned, or None if sizes are planned."""
         if self.requests is None:
             return None
         return self.library.conversations.one(self.requests.name, self.settings.conversation)
 
     @cached_property
     def turns(self) -> RequestBatch | None:
-        """All turns of the conversation."""
+        """All turns of the conversation, or None if sizes are planned."""
         if self.trace is None or self.requests is None:
             return None
         return self.requests.turns(self.settings.conversation)
 
     @cached_property
     def demand(self) -> pd.DataFrame | None:
-        """The demand by turn and section, or None without a conversation."""
+        """The demand of each turn and section; None if sizes are planned."""
         return None if self.turns is None else self.turns.demand
 
     @cached_property
     def turn(self) -> int:
-        """The chosen turn, counting from 1, or 0 without a conversation."""
+        """The chosen turn, counting from 1; 0 if sizes are planned."""
         if self.turns is None:
             return 0
         last = len(self.turns.demand)
@@ -241,7 +241,7 @@ class BudgetStage:
 
     @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
-        """The messages of the shown request, and its other parts."""
+        """The messages of the shown request, and names of its other parts."""
         if self.trace is None:
             return [], []
         return self.trace.request(self.turn), ["the passages"] * bool(self.trace.contexts)
@@ -258,7 +258,7 @@ class BudgetStage:
 
     @cached_property
     def typed_demand(self) -> dict[str, int]:
-        """The demands without a conversation: entered or typical sizes."""
+        """The entered or typical demands, used if no conversation is open."""
         settings = self.settings
         budget = self.signed_budget
         preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
@@ -267,7 +267,10 @@ class BudgetStage:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the chosen turn, whose budget has a signed deficit."""
+        """The plan of the chosen turn or of the entered sizes.
+
+        The budget of the plan has a signed deficit.
+        """
         return self._plan(self.signed_budget, self.requests)
 
     @cached_property
@@ -277,7 +280,10 @@ class BudgetStage:
 
     @cached_property
     def first_cut(self) -> tuple[int, str] | None:
-        """The first turn with a cut, and the section that is cut most in it."""
+        """The first turn with a cut, and the section cut most there.
+
+        The result is None if nothing is cut, or if no turns are planned.
+        """
         if self.turns is None:
             return None
         first = first_cut_row(self.turns.columns(self.signed_budget))
@@ -285,7 +291,7 @@ class BudgetStage:
 
     @cached_property
     def pinned(self) -> Plan | None:
-        """The chosen turn, planned with the pinned budget."""
+        """The plan with the pinned budget, or None if none is pinned."""
         if self.settings.pinned is None:
             return None
         pinned = shown(self.settings.pinned, self.signed_budget)
@@ -306,7 +312,11 @@ class BudgetStage:
 
     @cached_property
     def _pinned_requests(self) -> FileRequests | None:
-        """The requests with the roles of the pinned budget, if it has its own."""
+        """The requests to plan with the pinned budget, or None.
+
+        They use the roles of the pinned budget, if it has any. The result is None if no budget is pinned, or sizes are
+        planned.
+        """
         pinned = self.settings.pinned
         if pinned is None or self.requests is None:
             return None

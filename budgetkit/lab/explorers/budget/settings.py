@@ -161,12 +161,12 @@ class BudgetSettings:
 
     @property
     def pinned(self) -> Budget | None:
-        """The budget that was pinned last, or None without pins."""
+        """The budget that was pinned last, or None if none is pinned."""
         return self.pins[-1].budget if self.pins else None
 
     @property
     def unpinned(self) -> Self:
-        """The settings without pins."""
+        """The settings without pinned budgets."""
         return replace(self, pins=())
 
     #: The shelf of the library with the shown contents.
@@ -182,18 +182,21 @@ class BudgetSettings:
         return replace(self, **(values | self._afresh(budget.model)))
 
     def _afresh(self, model: str) -> Data:
-        """Return the values that another model resets, by field."""
+        """Return the fields that another model resets, with their new values."""
         return {} if model == self.model else {**self.afresh}
 
     def showing(self, name: str | None, path: str = "", number: int = 0) -> Self:
-        """Return the settings for a conversation in a file, or for entered sizes.
+        """Return the settings for a file's conversation or for entered sizes.
 
         `number` is the index of the conversation, counting from 0.
         """
         return replace(self, trace=name, path=path, conversation=number, turn=None)
 
     def as_at(self, start: Self) -> Self:
-        """Return the settings after a reset, which keeps what is open."""
+        """Return the settings after a reset, which keeps some fields.
+
+        The class attribute `kept` lists these fields, such as the open conversation.
+        """
         kept: Data = {name: getattr(self, name) for name in self.kept}
         return replace(start, **kept)
 

@@ -149,7 +149,7 @@ def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
 
 
 def lost_sections(plan: Plan) -> list[str]:
-    """Return the sections that lose something, ordered by tokens lost."""
+    """Return the sections that lose something, largest loss first."""
     return [g.section for g in sorted(plan.grants, key=lambda grant: -grant.cut) if g.cut > 0]
 
 

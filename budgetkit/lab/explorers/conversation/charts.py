@@ -133,7 +133,7 @@ MOST_ROWS = 1_000  # of a table on the page
 
 
 def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return the page's figures by name."""
+    """Return the page's figures under their names."""
     drawn = {}
     for name in FIGURES:
         table, spec = _drawn(name, stage)

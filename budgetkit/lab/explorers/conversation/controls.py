@@ -150,7 +150,7 @@ def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
 
 
 def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
-    """Set the spending limit in US dollars, or no limit for 0."""
+    """Set the spending limit in US dollars; 0 means no limit."""
     if not 0 <= money < math.inf:
         raise ValueError(out_of_range("spending limit", money, "US dollars, 0 or more"))
     return replace(stage.settings, money=money)

@@ -1,4 +1,4 @@
-"""The ConversationExplorer class, and its reader of sent and missing messages."""
+"""The ConversationExplorer class, and its panel of sent and missing messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Summaries = dict[int, tuple[int, int, int]]
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader with the chosen request's sent and missing messages."""
+    """Return the chosen request's sent and missing messages for the page."""
     outcome = stage.outcome
     request = stage.request
     there = outcome.present(request)
@@ -182,8 +182,8 @@ class ConversationExplorer(Explorer):
     budget : str or Budget, default "working_memory"
         A preset's name, or the initial budget.
     policies : sequence of str, or mapping of str to Policy, optional
-        The initial policies to compare, by name, or your own policies with their names. The first policy is shown in
-        detail.
+        The initial policies to compare: their names, or a mapping of names to your own policies. The first policy is
+        shown in detail.
     model : str, optional
         The model, which determines the window of a preset, the prompt cache and the prices. Default: the conversation's
         own model, or `DEFAULT_MODEL`.
@@ -191,12 +191,12 @@ class ConversationExplorer(Explorer):
         A window in tokens that replaces the window of the model. If neither model nor budget is given and the model's
         window would never be full, a smaller window is used, so that the policies differ, and the page says so.
     counter : str, Counter or callable, optional
-        The counter, by name or as an object; default: the model's own counter.
+        The counter or its name; default: the model's own counter.
     by : {"turn", "request"}, optional
         One request per turn, or one per answer of the model. Default: one per answer if the conversation calls tools,
         otherwise one per turn.
     cache : str or PromptCache, optional
-        The prompt cache, by a name in :data:`budgetkit.lab.replay.cost.CACHES`, or your own.
+        The prompt cache: a name in :data:`budgetkit.lab.replay.cost.CACHES`, or your own.
     prices : Prices, str or Model, optional
         Token prices, or the name of a model with these prices; default: the prices of `model`.
 
@@ -285,7 +285,7 @@ class ConversationExplorer(Explorer):
 
     @property
     def replays(self) -> dict[str, Replay]:
-        """The replays of all chosen policies, by name."""
+        """The replay of each chosen policy, under the policy's name."""
         return {name: replayed.outcome for name, replayed in self.stage.replays.items()}
 
     @property

@@ -191,12 +191,15 @@ _MANY = 2_000  # messages above which 32 replays take seconds and need a click
 
 
 class TurningFold(Content):
-    """Panel of the cheapest rules, by cached-token price and window."""
+    """Panel of the cheapest rule at each cached-token price and window."""
 
     _wanted = False
 
     def parts(self, stage: ConversationStage) -> list[Data]:
-        """Return the parts of the panel: cheapest rules by window and price."""
+        """Return the parts of the panel: sentences and a figure.
+
+        For a long conversation, the parts are a note and a button until the button is pressed.
+        """
         messages = len(stage.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"{messages:,} messages are replayed 32 times, which takes a few seconds."

@@ -1,4 +1,7 @@
-"""Notices: sentences about losses, unmet floors, cost and pauses, and the set-up as text to copy."""
+"""Sentences about losses, unmet floors, cost and pauses.
+
+The module also writes the set-up as text to copy.
+"""
 
 from __future__ import annotations
 
@@ -212,7 +215,7 @@ def source(stage: ConversationStage) -> str:
 
 
 def texts(stage: ConversationStage) -> dict[str, str]:
-    """Return the set-up as text to copy, by format."""
+    """Return the set-up to copy, in Python, YAML and JSON."""
     base = stage.settings
     budget = budget_program(base, stage.model, stage.budget)
     policy = stage.policies[stage.settings.main]

@@ -1,4 +1,4 @@
-"""Results of the conversation explorer: the replays of the chosen policies, and the forecast.
+"""Results of the conversation explorer: replays and a forecast.
 
 The library counts and replays once; stepping through requests uses the cache of the library.
 """
@@ -88,13 +88,17 @@ class Replayed:
 
     @cached_property
     def demand(self) -> pd.DataFrame:
-        """A table of each section's demand without pruning, by request."""
+        """A table of each section's demand in each request, without pruning."""
         sections = self.outcome.sections()
         return sections.pivot(index="request", columns="section", values="demand")
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The first request with a loss, or None without losses."""
+        """Number of the first request with a loss, or None.
+
+        Requests are counted from 1. A loss is a message that the policy drops, summarises or shortens, or a cut in
+        another section. A message that the session's own compaction removed is no loss.
+        """
         retention = self.outcome.kept
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
@@ -136,7 +140,7 @@ class Replayed:
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
     def drawn(self, name: str) -> Drawn:
-        """Return a figure of this replay, by name."""
+        """Return one of the replay's figures, with its table."""
         if name not in self._drawn:
             self._drawn[name] = _drawn(name, self.outcome)
         return self._drawn[name]
@@ -176,7 +180,7 @@ def _drawn(name: str, replays: Any) -> Drawn:
 
 @dataclass(frozen=True)
 class ConversationStage(BudgetStage):
-    """The settings of the conversation explorer, and everything that follows from them."""
+    """The settings and results of the conversation explorer."""
 
     settings: ConversationSettings
 
@@ -230,7 +234,10 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def roles(self) -> dict[str, str]:
-        """The sections by role; if calls of the current turn can be pruned, they are history."""
+        """The section of each role.
+
+        If calls of the current turn can be pruned, they belong to the history.
+        """
         roles = dict(self.settings.planned_budget.roles or DEFAULT_ROLES)
         if self.settings.within:
             roles.pop("step", None)
@@ -238,7 +245,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def by(self) -> By:
-        """One request per turn, or one per answer of the model."""
+        """The kind of replayed requests: one per turn, or one per answer."""
         if self.settings.by is not None:
             return self.settings.by
         return "request" if any(m.tool_calls for m in self.trace.messages) else "turn"
@@ -265,7 +272,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def policies(self) -> dict[str, Policy]:
-        """The policies to compare, by name."""
+        """The policies to compare, with their names as keys."""
         return {name: self.settings.policy(name) for name in self.settings.chosen}
 
     @cached_property
@@ -295,7 +302,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def key(self) -> Hashable:
-        """The key of a replay: everything that it depends on, except for the policy."""
+        """The key of a replay: all it depends on, except the policy."""
         roles = tuple(self.roles.items())
         budget = to_json(self.settings.planned_budget)
         return (*self._counted, roles, budget, self.by, self.cache, self.prices)
@@ -337,9 +344,9 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def sent(self) -> tuple[Sequence[Message], list[str]]:
-        """The whole messages of the shown request, and its other parts.
+        """The uncut messages of the shown request; names of other parts.
 
-        A message that was cut is not among the whole messages.
+        Messages that were cut to placeholders are among the other parts.
         """
         retention = self.outcome.kept
         there = self.outcome.present(self.request)
@@ -352,7 +359,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def demand(self) -> pd.DataFrame:
-        """The demand by turn and section."""
+        """The demand of each turn and section."""
         return self.trace.demand(self.counter, self.roles, self.framing)
 
     @cached_property
@@ -445,7 +452,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def session(self) -> Session | None:
-        """The conversation with its provider's bill, or None without recorded usage."""
+        """The session with its provider's bill, or None if none was recorded."""
 
         def read() -> Session | None:
             return Session(self.trace) if len(usage_columns(self.trace)["model"]) else None
@@ -464,7 +471,7 @@ class ConversationStage(BudgetStage):
         return self._once("systems", (*self._counted, window, *options[:2]), compare)
 
     def turning(self, windows: Sequence[int]) -> pd.DataFrame:
-        """Return the cheapest rule, by cached-token price and window."""
+        """Return each rule's cost for each cached-token price and window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
         counter = None if self.session else self.counter

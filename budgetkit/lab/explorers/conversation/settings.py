@@ -1,4 +1,4 @@
-"""Settings of the conversation explorer, as one value, and the policies to choose from."""
+"""Settings of the conversation explorer, and the policies to choose from."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ class ConversationSettings(BudgetSettings):
         return replace(policy, floor=self.floor, **numbers)
 
     def showing(self, name: str | None, path: str = "", number: int = 0) -> Self:
-        """Return the settings for a conversation in a file, in a window for it.
+        """Return the settings for a conversation in a file.
+
+        A window that the explorer itself chose is dropped.
 
         `number` is the index of the conversation, counting from 0.
         """
