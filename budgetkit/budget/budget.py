@@ -178,7 +178,7 @@ class Budget:
 
     @once
     def held(self) -> dict[str, int]:
-        """Tokens that reserves set aside for single sections, by section."""
+        """Tokens that reserves set aside for each section."""
         sizes: dict[str, int] = {}
         for reserve in (
             other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
@@ -322,7 +322,9 @@ class Budget:
         Raises
         ------
         LookupError
-            If a line or a field is unknown.
+            If a reserve, a section or a field is unknown.
+        ValueError
+            If the changed lines contradict each other or the window.
 
         Examples
         --------

@@ -124,7 +124,8 @@ def counter(
     Raises
     ------
     ValueError
-        If the name is unknown, or a convention is out of range.
+        If the name is unknown, the tokenizer file cannot be found, or a convention is unknown, out of range or given
+        for a counter that is no ratio.
     TypeError
         If `name` is not a string, a model or a callable.
 
@@ -237,7 +238,8 @@ def calibrate(
     Returns
     -------
     CalibratedCounter
-        The counter. `source` states the number of texts; `low` and `high` are the errors on texts left out of the fit.
+        The counter. `source` states the number of texts. `low` and `high` are the errors on texts left out of the fit,
+        or None if there is only one text or project.
 
     Raises
     ------
@@ -254,7 +256,7 @@ def calibrate(
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
-    """Return a ratio counter from its name, with arguments overriding the name."""
+    """Return the counter that a ratio's name describes; arguments override the name."""
     read: dict[str, Any] = {"unit": _UNITS[written["unit"]]}
     for convention in (written["conventions"] or "").split(", "):
         if minimum := _MINIMUM.fullmatch(convention):

@@ -75,7 +75,9 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
-    """Return a counter's error range, which covers 9 of 10 texts.
+    """Return a counter's error range.
+
+    The range covers 9 of 10 new texts. If it was measured on fewer than 19 texts or projects, it is the observed range.
 
     Returns
     -------
@@ -112,6 +114,8 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 def nearer_sentence(source: object) -> str:
     """Return the hint on a more accurate count as a sentence.
+
+    The sentence is "" if there is no hint.
 
     Examples
     --------

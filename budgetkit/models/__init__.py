@@ -269,8 +269,8 @@ def model(
         A name such as ``"gpt-5.4"``, with or without a date (``"gpt-5.4-2026-03-05"``) and a provider
         (``"openai/gpt-5.4"``). Case and surrounding blanks are ignored. A Model is returned with the overrides applied.
     unknown : {"default", "raise"}
-        ``"default"`` warns about an unknown name and assumes the facts of the listed model whose name it extends, or
-        else a window of 8,192 tokens and the encoding cl100k_base. ``"raise"`` raises an error.
+        ``"default"`` warns about an unknown name and assumes the properties of the listed model whose name it extends,
+        or else a window of 8,192 tokens and the encoding cl100k_base. ``"raise"`` raises an error.
     **overrides
         Fields of :class:`Model` to override, such as ``window=32_768``.
 
@@ -555,7 +555,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def stand_in(name: str) -> Model:
-    """Return an unknown model with assumed facts.
+    """Return a stand-in for an unknown model, with assumed properties.
 
     Examples
     --------
@@ -576,7 +576,7 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Return the warning about an unknown model, with the assumed facts.
+    """Return the warning about an unknown model, with the assumed properties.
 
     The assumed window is stated only if no window is given.
 

@@ -58,7 +58,8 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     name : str
         A name of :data:`PRODUCT_WINDOWS`.
     window : int, optional
-        The model's window, in tokens. Default: the window in the program's own model list.
+        The model's window, in tokens. Default: the window in the program's own model list or, if there is no list, the
+        tokens that the program shows.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     LookupError
         If there is no such program.
     ValueError
-        If no window is given and the program's list has none.
+        If no window is given and none is known for the program.
 
     Examples
     --------

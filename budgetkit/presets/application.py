@@ -217,7 +217,10 @@ def with_pool(
     shares: Mapping[str, Any],
     changes: Mapping[str, Any],
 ) -> Budget:
-    """Return a budget whose uncapped sections compete for the pool by item."""
+    """Return a budget whose uncapped sections compete for the pool by item.
+
+    `changes` sets other fields of the budget, and may also replace this order.
+    """
     if unknown := [field for field in changes if field not in _SETTINGS]:
         raise TypeError(
             unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))

@@ -1,6 +1,7 @@
 """Carry out the cuts of a pruning policy, request by request.
 
-Messages are dropped, shrunk or summarised here.
+Messages are dropped, shrunk or summarised here. A *slot* is a message's position in the conversation, and a *unit* is a
+group of messages that are dropped together; see `history.py`.
 
 In each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
 then still exceeds its limit, more messages are dropped until it fits. Two numbers are stored for each message: the
@@ -209,7 +210,7 @@ def pruning_context(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Yield a warning if a section gets fewer tokens than its floor."""
+    """Yield a warning if a section gets less than its floor guarantees."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (

@@ -60,7 +60,7 @@ class Slots:
 
 
 class History:
-    """The messages kept of a conversation, request by request.
+    """The messages of a conversation that remain after pruning, request by request.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ class History:
     def next_result(self, intact: int) -> int | None:
         """Return the oldest uncut tool result that may be shrunk, or None.
 
-        The newest `intact` uncut results are kept as they are.
+        The newest `intact` uncut results are kept as they are. The returned result no longer counts as uncut.
         """
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)

@@ -196,7 +196,7 @@ class Summarise(Policy):
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary from the function `text`, or None without it."""
+        """Return the summary from the function `text`, or None if unset."""
         if self.text is None:
             return None
         return self.text(payloads)
@@ -229,7 +229,7 @@ class Importance(Policy):
         return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:
-        """Return the importance from the function `rank`, or 0 without it."""
+        """Return the importance from the function `rank`, or 0 if unset."""
         if self.rank is None:
             return 0
         return self.rank(payload)

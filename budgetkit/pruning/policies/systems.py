@@ -253,7 +253,7 @@ def _nested_policies(policy: Policy) -> list[Policy]:
 def policies_of(
     policies: AnyPolicies | None = None,
 ) -> dict[str, Policy]:
-    """Return the given policies by name, or all named policies.
+    """Map names to the given policies, or to all named policies.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def policies_of(
 
 
 def name_of(policy: Policy | str) -> str:
-    """Return a policy's name as listed, or its repr."""
+    """Return a policy's listed name, or the repr of a `Policy` object."""
     if isinstance(policy, str):
         return known_name(policy)
     return repr(policy)
