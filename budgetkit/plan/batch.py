@@ -1,9 +1,9 @@
 """RequestBatch: many requests planned at once, for one or more budgets.
 
 Allocation uses arrays with one number per request. A section that keeps whole items up to its limit needs one search
-for all requests: the units of the requests are stored in one array, request after request and in the order in which
-they are kept, next to the running sum of their sizes. The search finds the place where the sum, counted from a
-request's first unit, exceeds the limit.
+for all requests. A unit is an item, or a group of items that are kept or dropped together. The units of the requests
+are stored in one array, request after request and in the order in which they are kept, next to the running sum of their
+sizes. The search finds the position where the sum, counted from a request's first unit, exceeds the limit.
 
 One search is not enough for requests with a call and its result in two sections, a fill that skips, a cut inside an
 item, or competing items of several sections. Such requests are planned one by one, so a batch grants each request
@@ -317,7 +317,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
-    """Plan a demand with each value of one or two budget lines.
+    """Plan a demand for each combination of values of budget lines.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class Units:
 
     @cached_property
     def unit(self) -> Ints:
-        """The position of each item's unit."""
+        """The position of each item's unit in the keeping order."""
         place = np.empty(len(self.order), np.int64)
         place[np.array(self.order, np.int64)] = np.arange(len(place))
         if self.number is None:
