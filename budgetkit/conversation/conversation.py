@@ -104,9 +104,9 @@ class Conversation:
         overflow in the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
-        Role of the first message after the system messages. A summary at that place has the role "user" or, with "any",
-        "assistant". In the formats of Anthropic, Converse and Gemini, requests always start with a user message, as the
-        providers require.
+        Role of the first message after the system messages. A summary in that position has the role "user" or, with
+        "any", "assistant". In the formats of Anthropic, Converse and Gemini, requests always start with a user message,
+        as the providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if the messages
         have no provider's format, or several formats. Set the format if you make the first request before the first
@@ -250,6 +250,8 @@ class Conversation:
 
         Raises
         ------
+        ValueError
+            As in :meth:`request`.
         RuntimeError
             If the function that writes this conversation's summary awaits this method.
         """
