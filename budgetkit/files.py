@@ -206,7 +206,7 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
 
 
 def one_cell_notebook(name: str, code: str) -> dict[str, Any]:
-    """Return a notebook with one code cell, whose ID is given."""
+    """Return a notebook with one code cell that has the given ID."""
     cell: dict[str, Any] = {"cell_type": "code", "id": name, "source": code, "metadata": {}}
     cell |= {"outputs": [], "execution_count": None}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}

@@ -117,7 +117,7 @@ class Passage:
 
     @property
     def score(self) -> float | None:
-        """The retriever's relevance score, or None if it is no finite number."""
+        """The retriever's relevance score, or None if not a finite number."""
         score: Any = self.raw.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         return float(score) if is_number and abs(score) <= sys.float_info.max else None
@@ -214,7 +214,7 @@ class Message:
 
     @property
     def name(self) -> str | None:
-        """The speaker's name, if there is one."""
+        """The speaker's name, or None."""
         name = self.raw.get("name")
         return name if isinstance(name, str) and name else None
 

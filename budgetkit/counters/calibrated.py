@@ -39,7 +39,7 @@ class CalibratedCounter(CounterBase):
     slope : float
         The model's tokens for each token that `counter` counts, above 0.
     source : str
-        Source and date of the slope.
+        Source of the slope, with the date of a published slope.
     low, high : float, optional
         Lower and upper error of the estimate, as fractions of the estimate. `interval_words` describes the coverage of
         this interval.

@@ -375,7 +375,7 @@ class _Tiling:
         return saved + fewest[-1]
 
     def _alone(self, character: str) -> int:
-        """Return the token count of a character that is no piece."""
+        """Return the token count of a character that is not a piece."""
         if character in self._marks:
             return 1
         return int(self._character_cost(self._model, character))

@@ -244,7 +244,7 @@ class Setup:
     framing : Framing
         The token costs of a message and a request beyond their text.
     model : Model, optional
-        The model, if any.
+        The model that answers, if it is known.
     policy : Policy, optional
         The configuration's pruning policy, if any.
     """

@@ -6,7 +6,7 @@ The *kind* of a window says whether it includes the answer::
     input    prompt <= window, answer <= max_output           separate limits: GPT-5, Gemini, Qwen
 
 For example, GPT-5 is advertised with 400,000 tokens: a window of 272,000 for the prompt and 128,000 for the answer. The
-facts come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name
+numbers come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name
 was looked up, and an unknown name causes a warning. Public functions look up a name once, with :func:`resolve`, and
 pass the :class:`Model` to other functions.
 """
@@ -83,7 +83,7 @@ def today() -> Day:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model's context window, with the facts needed to count its tokens.
+    """A model's context window, with the properties needed to count its tokens.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Model:
     date : str
         Date on which the numbers were read, in ISO format.
     provenance : str
-        How the name was looked up.
+        How the name was looked up, and which fields were overridden.
     ends : str
         Date on which the provider retires the model, in ISO format; empty if none is announced.
 

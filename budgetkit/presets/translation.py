@@ -309,7 +309,7 @@ def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
 def _split_fields(
     config: Mapping[str, Any], names: set[str], needed: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the known and the unknown fields of a configuration."""
+    """Split a configuration into known and unknown fields."""
     if needed and needed not in config:
         raise ValueError(f"Missing key {brief(needed)} in the configuration. Add it.")
     return (

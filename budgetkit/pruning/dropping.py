@@ -40,7 +40,7 @@ StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return the role of a summary.
+    """Return the role under which a summary is sent.
 
     The role is "user" if requests must start with a user message, otherwise "assistant".
     """
@@ -117,7 +117,7 @@ class Retention:
     dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, history: History, visit: Visit, summaries: list[WrittenSummary]) -> None:
-        """Record the numbers of a request after pruning."""
+        """Record the tokens, cuts and summaries of a request after pruning."""
         equal_to = min(visit.boundary, history.first_change)
         self.tokens.append(history.tokens)
         self.over.append(max(0, history.tokens - max(0, visit.context.limit)))

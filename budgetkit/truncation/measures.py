@@ -34,7 +34,7 @@ _GUESSES = 8
 
 
 class Measure:
-    """The token counts of a text's parts, by any counter."""
+    """Token counts of a text's parts, for counters of any kind."""
 
     #: Range beyond a fitting cut in which all cuts are tried, in code points; if 0, only some cuts are tried.
     near = 0
@@ -68,7 +68,7 @@ class Measure:
 
 
 class SeamMeasure(Measure):
-    """The token counts of a text's parts, added up at seams."""
+    """Token counts of a text's parts, added up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)

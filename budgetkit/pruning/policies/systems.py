@@ -39,7 +39,7 @@ class System(Chain):
     Parameters
     ----------
     policies : sequence of Policy
-        The rules.
+        The rules, as policies.
     name, label, version, date : str
         Key and common name of the system, and the modelled version with its date.
     assumed : tuple of str
@@ -84,7 +84,7 @@ class System(Chain):
         Returns
         -------
         System
-            The changed system.
+            The system, whose summaries all have the given length.
         """
         rules = [
             replace(rule, size=tokens) if isinstance(rule, Compact) else rule
