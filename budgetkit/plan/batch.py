@@ -184,13 +184,13 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return each request's tokens in the first units that fit."""
+        """Return each request's tokens in the leading units that fit."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return each request's tokens in the first units that reach a floor."""
+        """Return each request's tokens in the leading units that reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
@@ -317,7 +317,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
-    """Plan a demand for each combination of values of budget lines.
+    """Plan a demand for each given value or pair of values.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Mend:
         Name of the changed value: "window", a reserve, a section (its cap), "importance" (of the section or the item),
         "limit_items" (of the section) or "tokens" (of the item).
     before : int
-        The current value.
+        The value in the current plan.
     after : int
         The value nearest to `before` that keeps the item or section.
     sentence : str
