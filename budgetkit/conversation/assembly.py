@@ -138,7 +138,7 @@ def tools(plan: Plan) -> list[Data]:
     Returns
     -------
     list of dict
-        The schemas, for ``tools`` of a request.
+        The schemas, to pass as ``tools`` of a request.
 
     Examples
     --------

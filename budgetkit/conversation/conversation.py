@@ -5,7 +5,7 @@ one request at a time, so a policy has the same effect on a running conversation
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section
-                       Engine.next       the budget limits the history, the policy cuts it, and the rest is planned
+                       Engine.next       the budget limits the history, the policy cuts it, and the request is planned
                     -> Request           messages, plan, and the messages removed for this request
 
 In this example the window has 20 tokens, each letter is one token, and the system message "sss" is always sent:

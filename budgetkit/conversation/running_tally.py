@@ -102,7 +102,7 @@ class TallyPassage(NamedTuple):
 
 @dataclass
 class TallyState:
-    """The saved part of a tally.
+    """The saved part of a conversation's token counts.
 
     A slot is a message's position in the conversation.
     """
@@ -154,7 +154,7 @@ class TallyState:
 
 
 class RunningTally(TallyState):
-    """The messages of a conversation, and running sums by section."""
+    """The messages of a conversation, with running token sums for each section."""
 
     def __init__(self, rules: RequestRules, tools: Any = ()) -> None:
         schemas = read_tools(tools).entries
