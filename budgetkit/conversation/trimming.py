@@ -296,7 +296,7 @@ class Trimmed(list[Data]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about omitted, shortened, empty or uncounted messages."""
+        """Warnings about a changed newest message, empty messages and uncounted content."""
         notes = [*self._notes, *uncounted_notices(self._unwritten())]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))

@@ -125,7 +125,7 @@ def counter(
     ------
     ValueError
         If the name is unknown, the tokenizer file cannot be found, or a convention is unknown, out of range or given
-        for a counter that is no ratio.
+        for a counter that is not a ratio.
     TypeError
         If `name` is not a string, a model or a callable.
 

@@ -1,4 +1,4 @@
-"""Caches of counts and objects, limited in bytes or number.
+"""Caches of counts, limited in bytes, and of objects, limited in number.
 
 Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries: a young
 dictionary and an old dictionary. A text that is looked up moves to the young dictionary. When the young dictionary is
@@ -23,7 +23,7 @@ _WHOLE = 4_096  # code points; a longer text is cached by its digest, so that th
 
 
 class CountMemory:
-    """A cache of text counts, limited in bytes.
+    """A cache of the counts of texts, limited in bytes.
 
     When the cache is full, the least recently used counts are discarded.
 

@@ -101,7 +101,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return a hint on a more accurate count, or "".
+    """Return a counter's hint on a more accurate count, or "".
 
     Examples
     --------
@@ -113,7 +113,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 
 def nearer_sentence(source: object) -> str:
-    """Return the hint on a more accurate count as a sentence.
+    """Return a counter's hint on a more accurate count as a sentence.
 
     The sentence is "" if there is no hint.
 

@@ -9,7 +9,7 @@ window is encoded window by window. This is exact because of a property of byte-
 
 The reason is that the first merge across the border of two tokens would also happen in those two tokens alone. The
 windows therefore overlap by some tokens, and two windows are joined where both have the same token at the same
-position. Any two adjacent tokens are then in the same window at least once.
+position. Any two adjacent tokens then appear together in at least one window.
 """
 
 from __future__ import annotations

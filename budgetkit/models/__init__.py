@@ -6,9 +6,9 @@ The *kind* of a window says whether it includes the answer::
     input    prompt <= window, answer <= max_output           separate limits: GPT-5, Gemini, Qwen
 
 For example, GPT-5 is advertised with 400,000 tokens: a window of 272,000 for the prompt and 128,000 for the answer. The
-numbers come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name
-was looked up, and an unknown name causes a warning. Public functions look up a name once, with :func:`resolve`, and
-pass the :class:`Model` to other functions.
+properties come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a
+name was looked up, and an unknown name causes a warning. Public functions look up a name once, with :func:`resolve`,
+and pass the :class:`Model` to other functions.
 """
 
 from __future__ import annotations

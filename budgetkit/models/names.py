@@ -151,7 +151,7 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name and its ever shorter forms without suffixes.
+    """Yield a name and its shorter forms, removing suffixes one by one.
 
     Only suffixes that never distinguish models are removed.
 

@@ -209,7 +209,7 @@ class Plan:
     def contents(self) -> Any:
         """The planned items or, in a plan without items, each section's demand.
 
-        Pass them to `replan`.
+        Pass the result to `replan` to plan again.
         """
         if len(self.decisions):
             return self.decisions.columns

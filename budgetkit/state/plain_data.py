@@ -204,7 +204,7 @@ def _problem(error: Exception) -> str:
 def changed_fields(value: Any) -> Any:
     """Return a dataclass's fields that differ from their defaults, without payloads.
 
-    A tuple becomes a list, and a value that is no dataclass is unchanged.
+    A tuple becomes a list, and a value that is not a dataclass is unchanged.
 
     >>> from budgetkit import Budget, Reserve
     >>> changed_fields(Budget(8192, [Reserve("output", Share(0.15))]))

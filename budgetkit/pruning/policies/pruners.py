@@ -1,6 +1,6 @@
 """The pruning policies, one small dataclass each.
 
-Some policies cut only the overflow; other policies cut more than that at once.
+Some policies cut only the overflow; other policies cut more than the overflow in one step.
 
 Large cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and the
 provider reads that part from its cache. Everything after a cut is uncached. A few large cuts therefore leave more in
