@@ -80,8 +80,8 @@ class Budget:
         Content of the window: prompt and answer ("shared"), the prompt alone ("input"), or the prompt in a window that
         already excludes the answer ("usable"). The output reserve is subtracted only from a shared window.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        Order in which sections are allocated after the required sections, and rule that limits sections without a cap;
-        see `ORDERS` in `budgetkit.budget.allocation`.
+        Order in which sections are allocated after the required sections, and the rule that limits sections without a
+        cap; see `ORDERS` in `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
         Remaining tokens if reserves and caps exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
@@ -103,8 +103,8 @@ class Budget:
     Raises
     ------
     ValueError
-        If two lines share a name, or a floor exceeds its cap. With ``deficit="raise"``, also if the reserves fill the
-        window, the caps do not fit beside them, or a section's share comes to 0 tokens.
+        If two lines share a name, or a floor exceeds its cap. With ``deficit="raise"``, the error is also raised if the
+        reserves fill the window, if the caps do not fit next to the reserves, or if a section's share is 0 tokens.
 
     Examples
     --------

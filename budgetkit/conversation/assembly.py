@@ -26,7 +26,7 @@ class Wording:
     Parameters
     ----------
     title : str
-        The heading.
+        The heading of the description.
     near : str
         The note on a section near its limit.
     thousands : str

@@ -146,7 +146,7 @@ class TextSizes:
 
 
 def uncounted_notices(names: Iterable[str]) -> list[str]:
-    """Return warnings about parts that only the provider can count."""
+    """Return warnings about content that only the provider can count."""
     return [
         f"Only the provider can count {name}. Leave tokens free for it."
         for name in dict.fromkeys(names)

@@ -246,7 +246,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """A list of the messages that fit, with the removed messages recorded.
+    """A list of fitting messages that also records the removed messages.
 
     Examples
     --------

@@ -190,7 +190,7 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     """Return the name of the counter that estimates a model's tokens.
 
-    The name is empty if the counts are not estimates.
+    For a calibrated counter, the result is its formula. The result is "" if the counts are not estimates.
 
     Examples
     --------

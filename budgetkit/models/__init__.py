@@ -328,7 +328,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     name : str or Model
         A name as in :func:`model`, or a Model.
     window : int, optional
-        A window, in tokens, that replaces the model's window. The maximum answer is then left open.
+        A window, in tokens, that replaces the model's window. The result then has no `max_output`.
     must_know : bool, default False
         If true, raise an error if the window is neither known nor given. If false, assume a default, which
         :attr:`Model.notice` states.

@@ -219,7 +219,7 @@ class _Choice(Sections):
     def settle(self, free: int) -> None:
         """Correct the reason "window full" where only the pool was full.
 
-        This is known only after all allocations.
+        Whether the window was full is known only after all allocations.
         """
         for outcome in self.outcomes.values():
             if reason_when_full(self.budget, outcome.lines[0], free) != WINDOW_FULL:

@@ -318,7 +318,7 @@ class Items:
         return {name: np.flatnonzero(section == code) for name, code in codes.items()}
 
     def rows(self, *sections: str) -> Ints:
-        """Return the positions of the items in some sections.
+        """Return the positions of the items in the given sections.
 
         Examples
         --------
@@ -339,7 +339,7 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return the units of some sections, ordered by `keep`.
+        """Return the units of the given sections, ordered by `keep`.
 
         The units are cached.
 
