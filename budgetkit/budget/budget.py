@@ -103,8 +103,9 @@ class Budget:
     Raises
     ------
     ValueError
-        If two lines share a name, or a floor exceeds its cap. With ``deficit="raise"``, the error is also raised if the
-        reserves fill the window, if the caps do not fit next to the reserves, or if a section's share is 0 tokens.
+        If a choice or a named section is unknown, if two lines share a name, or if a floor exceeds its cap. With
+        ``deficit="raise"``, the error is also raised if the reserves fill the window, if the caps do not fit next to
+        the reserves, or if a section's share is 0 tokens.
 
     Examples
     --------

@@ -214,8 +214,8 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and the
-            floor's conflict is "raise". A repeated call raises the same error.
+            If the window overflows and `overrun` is "raise", or "warn" with a budget whose deficit is "raise"; or if
+            the policy's floor does not fit and the floor's conflict is "raise". A repeated call raises the same error.
         TypeError
             If an ``async`` function writes the summaries; await :meth:`arequest` instead.
         RuntimeError
@@ -343,8 +343,8 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the text is not a saved conversation, a function is missing, or the given counter counts differently from
-            the saved counter.
+            If the text is not a saved conversation, if a function is missing, or if a given counter, framing, section
+            or table of roles differs from the saved one.
 
         Warns
         -----

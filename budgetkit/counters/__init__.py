@@ -244,7 +244,7 @@ def calibrate(
     Raises
     ------
     ValueError
-        If there are no texts, the numbers of texts and counts differ, or all counts are 0.
+        If there are no texts, if the numbers of texts and of counts differ, or if all counts are 0.
 
     Examples
     --------

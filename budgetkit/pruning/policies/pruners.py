@@ -547,7 +547,7 @@ class DropToolResults(Policy):
     Raises
     ------
     ValueError
-        If the target is above the trigger.
+        If target and trigger are both in tokens or both shares, and the target is above the trigger.
 
     Examples
     --------
