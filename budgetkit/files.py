@@ -1,9 +1,9 @@
 """Read the shipped files under ``data/``, and write user files safely.
 
 In a checkout or an editable install, ``data/`` is next to the package; in a wheel it is ``budgetkit/data``. Other
-modules need not know its place, and files are read on first use. ``data/README.md`` describes each file and its source.
-User files are written atomically. If an optional package is missing, this module words the error, which names the extra
-to install.
+modules need not know its location, and files are read on first use. ``data/README.md`` describes each file and its
+source. User files are written atomically. This module also words the error for a missing optional package; the error
+names the extra to install.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
 
 
 def one_cell_notebook(name: str, code: str) -> dict[str, Any]:
-    """Return a notebook with one code cell of the given name."""
+    """Return a notebook with one code cell that has the given ID."""
     cell: dict[str, Any] = {"cell_type": "code", "id": name, "source": code, "metadata": {}}
     cell |= {"outputs": [], "execution_count": None}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}

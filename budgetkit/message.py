@@ -117,7 +117,7 @@ class Passage:
 
     @property
     def score(self) -> float | None:
-        """The retriever's relevance score, or None if it is not finite."""
+        """The retriever's relevance score, or None if not a finite number."""
         score: Any = self.raw.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         return float(score) if is_number and abs(score) <= sys.float_info.max else None
@@ -196,7 +196,7 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of the parts, of any refusal and of Cohere's tool plan."""
+        """The texts of the parts, any refusal and Cohere's tool plan."""
         content = self.raw.get("content")
         fields = [content]
         if isinstance(content, str):
@@ -214,7 +214,7 @@ class Message:
 
     @property
     def name(self) -> str | None:
-        """The speaker's name, if there is one."""
+        """The speaker's name, or None."""
         name = self.raw.get("name")
         return name if isinstance(name, str) and name else None
 
@@ -276,7 +276,7 @@ class Message:
 
     @property
     def is_silent(self) -> bool:
-        """True if the message has no text, tool call or image."""
+        """True if the message has no visible text, tool call or image."""
         return not (self.text.strip() or self.tool_calls or self.images)
 
     @property

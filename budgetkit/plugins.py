@@ -23,7 +23,7 @@ Group = Literal["counters", "formats", "presets"]
 
 @cache
 def plugin_entries(group: Group) -> dict[str, EntryPoint]:
-    """Return the entry points of a group's plug-ins, by name."""
+    """Map the name of each plug-in to its entry point."""
     return {entry.name: entry for entry in entry_points(group=f"budgetkit.{group}")}
 
 

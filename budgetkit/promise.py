@@ -1,8 +1,8 @@
-"""Statistical promises about the next conversation, source or project.
+"""Statistical guarantees about the next conversation, source or project.
 
-Observed numbers describe the observed data; a promise covers the next number. If the next number comes from the same
-distribution as the n numbers before it, the next number falls into each of the n + 1 gaps between those n numbers with
-equal probability.
+Observed numbers describe the observed data; a guarantee covers the next number. A *unit* is one independent
+observation, such as a conversation. If the next number comes from the same distribution as the n numbers before it, the
+next number falls into each of the n + 1 gaps between those n numbers with equal probability.
 
     next <= k-th smallest of n      with a chance of k / (n + 1); a given risk needs  n + 1 >= 1 / risk,
                                     which is 19 units for 5 % and 99 units for 1 %
@@ -13,7 +13,7 @@ equal probability.
                                     (J. A. Hartigan, "Using subsample values as typical values", 1969)
 
 Units must be independent of each other, so use conversations instead of messages, and sources instead of texts. If n is
-too small for a promise, :func:`lacking` returns an explanation to show instead of the number.
+too small for a guarantee, :func:`lacking` returns an explanation to show instead of the number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FEWEST_FOR_A_GAIN: Final = 6
 
 
 def needed(risk: float) -> int:
-    """Return the smallest number of units that supports a promise.
+    """Return the smallest number of units that supports a guarantee.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Explain why a promise is impossible, if there are too few units.
+    """Explain that there are too few units for a guarantee.
 
     Parameters
     ----------
     units : int
         Number of units.
     risk : float
-        Accepted probability that the next unit breaks the promise.
+        Accepted probability that the next unit misses the bound.
     kind : str
         Plural noun for the units, such as "conversations".
 
@@ -99,9 +99,9 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
-    """Describe an interval as a promise or as an observed range.
+    """Describe an interval as a guarantee or as an observed range.
 
-    The interval is an observed range if there are too few units for a promise.
+    The interval is an observed range if there are too few units for a guarantee.
 
     Parameters
     ----------
@@ -129,14 +129,14 @@ def range_of(units: int, risk: float, kind: str) -> str:
 
 
 def allowed_misses(units: int, risk: float) -> int:
-    """Return the number of units that may miss a bound.
+    """Return the number of observed units that may miss a bound.
 
     Parameters
     ----------
     units : int
         Number of units.
     risk : float
-        Accepted probability that the next unit breaks the promise.
+        Accepted probability that the next unit misses the bound.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Budgets, their lines and amounts: whole numbers only, no text.
+"""Budgets, their lines (reserves and sections) and amounts: whole numbers, no text.
 
 - `amounts.py` defines `Share`, `allocation.py` the lines, and `budget.py` the budget with its allocation order.
 - `validation.py` rejects contradictory lines.

@@ -228,7 +228,7 @@ def check_whole(what: str, name: str) -> None:
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
-    """Return the values as a tuple if all have the expected type.
+    """Return the values as a tuple, rejecting values of another type.
 
     Examples
     --------

@@ -80,8 +80,8 @@ class Budget:
         Content of the window: prompt and answer ("shared"), the prompt alone ("input"), or the prompt in a window that
         already excludes the answer ("usable"). The output reserve is subtracted only from a shared window.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        Order in which sections are allocated after the required sections, and rule that limits sections without a cap;
-        see `ORDERS` in `budgetkit.budget.allocation`.
+        Order in which sections are allocated after the required sections, and the rule that limits sections without a
+        cap; see `ORDERS` in `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
         Remaining tokens if reserves and caps exceed the window: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
@@ -103,8 +103,9 @@ class Budget:
     Raises
     ------
     ValueError
-        If two lines share a name, or a floor exceeds its cap. With ``deficit="raise"``, also if the reserves fill the
-        window, the caps do not fit beside them, or a section's share comes to 0 tokens.
+        If a choice or a named section is unknown, if two lines share a name, or if a floor exceeds its cap. With
+        ``deficit="raise"``, the error is also raised if the reserves fill the window, if the caps do not fit next to
+        the reserves, or if a section's share is 0 tokens.
 
     Examples
     --------
@@ -178,7 +179,7 @@ class Budget:
 
     @once
     def held(self) -> dict[str, int]:
-        """Tokens that reserves set aside for single sections, by section."""
+        """Tokens that reserves set aside for each section."""
         sizes: dict[str, int] = {}
         for reserve in (
             other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
@@ -322,7 +323,9 @@ class Budget:
         Raises
         ------
         LookupError
-            If a line or a field is unknown.
+            If a reserve, a section or a field is unknown.
+        ValueError
+            If the changed lines contradict each other or the window.
 
         Examples
         --------

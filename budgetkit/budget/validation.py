@@ -113,9 +113,9 @@ def check_window(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Return a warning about items whose roles differ from the budget's.
+    """Return a warning if items were made with a different role table.
 
-    The warning is "" if the roles agree.
+    A role table maps message roles to sections. The warning is "" if the tables agree with the budget's roles.
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
     "The items were made with other roles: 'user' goes to 'history', but to 'conversation' in this budget"

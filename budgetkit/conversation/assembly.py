@@ -26,7 +26,7 @@ class Wording:
     Parameters
     ----------
     title : str
-        The heading.
+        The heading of the description.
     near : str
         The note on a section near its limit.
     thousands : str
@@ -56,9 +56,9 @@ def messages(
 ) -> list[Data]:
     """Return the messages of a plan, in the order of the sections.
 
-    Messages keep the order of the conversation: all user, assistant and tool messages are together at the place of the
-    first of their sections, so that a tool result stays with its call. The last user message, with the messages that
-    follow it, is at the place of its own section. Tool schemas are not messages; see `tools`.
+    Messages keep the order of the conversation: all user, assistant and tool messages are together at the position of
+    the first of their sections, so that a tool result stays with its call. The last user message, with the messages
+    that follow it, is at the position of its own section. Tool schemas are not messages; see `tools`.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def tools(plan: Plan) -> list[Data]:
     Returns
     -------
     list of dict
-        The schemas, for ``tools`` of a request.
+        The schemas, to pass as ``tools`` of a request.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def tools(plan: Plan) -> list[Data]:
 
 
 def _raw(item: Item) -> Raw:
-    """Convert an item's payload to a message, with texts as passages."""
+    """Convert an item's payload to a message; a text becomes a passage."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(

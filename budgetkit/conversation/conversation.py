@@ -5,7 +5,7 @@ one request at a time, so a policy has the same effect on a running conversation
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
     request()       -> tally.take       the inbox is counted, each message is placed in its section
-                       Engine.next       the budget limits the history, the policy cuts it, and the rest is planned
+                       Engine.next       the budget limits the history, the policy cuts it, and the request is planned
                     -> Request           messages, plan, and the messages removed for this request
 
 In this example the window has 20 tokens, each letter is one token, and the system message "sss" is always sent:
@@ -104,9 +104,9 @@ class Conversation:
         overflow in the request. With "warn", a budget with ``deficit="raise"`` raises an error.
 
     start_on : {"user", "any"}, default "user"
-        Role of the first message after the system messages. A summary at that place has the role "user" or, with "any",
-        "assistant". In the formats of Anthropic, Converse and Gemini, requests always start with a user message, as the
-        providers require.
+        Role of the first message after the system messages. A summary in that position has the role "user" or, with
+        "any", "assistant". In the formats of Anthropic, Converse and Gemini, requests always start with a user message,
+        as the providers require.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format for requests. Default: the format of the messages, or OpenAI's chat format if the messages
         have no provider's format, or several formats. Set the format if you make the first request before the first
@@ -214,8 +214,8 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the window overflows and the budget's deficit is "raise", or the policy's floor does not fit and the
-            floor's conflict is "raise". A repeated call raises the same error.
+            If the window overflows and `overrun` is "raise", or "warn" with a budget whose deficit is "raise"; or if
+            the policy's floor does not fit and the floor's conflict is "raise". A repeated call raises the same error.
         TypeError
             If an ``async`` function writes the summaries; await :meth:`arequest` instead.
         RuntimeError
@@ -250,6 +250,8 @@ class Conversation:
 
         Raises
         ------
+        ValueError
+            As in :meth:`request`.
         RuntimeError
             If the function that writes this conversation's summary awaits this method.
         """
@@ -341,8 +343,8 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the text is not a saved conversation, a function is missing, or the given counter counts differently from
-            the saved counter.
+            If the text is not a saved conversation, if a function is missing, or if a given counter, framing, section
+            or table of roles differs from the saved one.
 
         Warns
         -----

@@ -87,7 +87,7 @@ class Engine:
 
     @property
     def first_speaker(self) -> StartOn:
-        """The role that the request's first message must have."""
+        """The role that the request's first message must have, or "any"."""
         return self.rules.first_speaker(self.form_sent)
 
     def next(self) -> RequestSteps:
@@ -406,7 +406,10 @@ class Engine:
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:
-    """Return the budget with a guaranteed floor for one section."""
+    """Return the budget with a guaranteed floor for one section.
+
+    The section gets the default importance, and a cap below the floor is raised.
+    """
     cap = budget.caps[section]
     return budget.assign(
         **{

@@ -384,7 +384,7 @@ class ListedSection:
     more: int = 0
 
     def bare(self, item: Item) -> Item:
-        """Return an item with the size of its text alone."""
+        """Return an item with the size of its text, without framing."""
         return replace(item, tokens=self.count(item.payload.text))
 
     def surplus(self, items: Sequence[Item]) -> int:

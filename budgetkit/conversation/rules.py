@@ -102,7 +102,7 @@ class RequestRules:
     def writer(self, summarise: Write | None = None) -> Write:
         """Return the function that writes summaries, by default the policy's.
 
-        A policy that summarises but has no function is an error.
+        A policy that summarises raises ValueError if it has no function and none is given.
         """
         stages = self.policy.stages
         if summarise is None and any(isinstance(s, Summarise) and s.text is None for s in stages):

@@ -102,7 +102,7 @@ class TallyPassage(NamedTuple):
 
 @dataclass
 class TallyState:
-    """The saved part of a tally.
+    """The saved part of a conversation's token counts.
 
     A slot is a message's position in the conversation.
     """
@@ -154,7 +154,7 @@ class TallyState:
 
 
 class RunningTally(TallyState):
-    """The messages of a conversation, and running sums by section."""
+    """The messages of a conversation, with running token sums for each section."""
 
     def __init__(self, rules: RequestRules, tools: Any = ()) -> None:
         schemas = read_tools(tools).entries
@@ -217,7 +217,8 @@ class RunningTally(TallyState):
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
         """Return a demand adjusted to the tokens of the whole request.
 
-        Extra tokens are added to the history. Saved tokens are subtracted from the largest section.
+        Extra tokens are added to the history's section. Saved tokens are subtracted from the section with the largest
+        demand.
         """
         section = self.rules.section
         if self.surplus < 0:
@@ -327,7 +328,7 @@ class RunningTally(TallyState):
             self._enter_shown([slot])
 
     def note_form(self, message: Message) -> None:
-        """Record the provider format of a message."""
+        """Record a message's provider format, and whether it is plain text."""
         raw = message.raw
         is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
         self.is_text = self.is_text and is_text
@@ -423,7 +424,7 @@ class RunningTally(TallyState):
             )
 
     def count_schemas(self) -> None:
-        """Count the tool schemas."""
+        """Count the tokens of the tool schemas."""
         self.toolset = read_tools(self.tools)
         self.schema_tokens = self.rules.framing.schemas(self.tools, self.sizes, self.system)
 

@@ -111,7 +111,7 @@ class SavedSettings:
 
 
 def _decided(overridden: Collection[str]) -> Collection[str]:
-    """List the overridden settings, including those that a model determines."""
+    """Return overridden settings, with counter and framing if the model is overridden."""
     if "model" not in overridden:
         return overridden
     return {*overridden, "counter", "framing"}
@@ -212,7 +212,7 @@ def _plain_roles(roles: Roles | None) -> Data | None:
 
 
 def _plain_counter(counter: Any) -> Data:
-    """Return a counter as plain data, by name or by code name."""
+    """Return a counter's name, or its function's name, as plain data."""
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
         try:
@@ -233,7 +233,10 @@ def _opens_nothing(name: str) -> bool:
 
 
 def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
-    """Return a framing as plain data: its name, model or fields."""
+    """Return a framing as plain data.
+
+    The data are its name, its model or its fields, or else the name of its rules' class.
+    """
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
     for name, framing_of_name in FRAMINGS.items():

@@ -156,7 +156,7 @@ def restored(text: str) -> tuple[Budget, SavedConversation]:
 
 
 def _refuse_strangers(tally: RunningTally, summaries: Collection[int]) -> None:
-    """Reject a saved conversation that refers to unknown messages.
+    """Reject a saved conversation with unknown or contradictory message references.
 
     The next request of such a conversation would fail or hang.
     """

@@ -83,8 +83,8 @@ class Request:
     stable : int
         Number of leading messages unchanged from the last request, which a prompt cache may hold.
     warnings : tuple of str
-        Warnings about content that does not fit, broken floors, lost summaries, and content that only the provider can
-        count, such as a PDF or an image by URL.
+        Warnings about content that does not fit, floors that are not met, lost summaries, and content that only the
+        provider can count, such as a PDF or an image by URL.
     system : str, list, dict or None
         The system text, if the provider takes it separately: ``system`` of Anthropic and Converse,
         ``systemInstruction`` of Gemini. None if the text is among the messages, or if there is none.
@@ -140,13 +140,13 @@ class TextSizes:
         return [sizes[text] for text in texts]
 
     def end_request(self) -> None:
-        """Discard the texts not used for this request."""
+        """Discard the cached texts that this request did not use."""
         self._last = self._sizes
         self._sizes = {}
 
 
 def uncounted_notices(names: Iterable[str]) -> list[str]:
-    """Return warnings about parts that only the provider can count."""
+    """Return warnings about content that only the provider can count."""
     return [
         f"Only the provider can count {name}. Leave tokens free for it."
         for name in dict.fromkeys(names)

@@ -90,7 +90,7 @@ def newest(
 ) -> Newest | None:
     """Return the newest fitting messages, or None if the engine is needed.
 
-    If no unit fits, the newest unit is returned and marked as not fitting.
+    If no unit fits, the newest unit is returned, and `fits` is False.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """A list of the messages that fit, with the removed messages recorded.
+    """A list of fitting messages that also records the removed messages.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class Trimmed(list[Data]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about changed, uncounted and unpaired messages."""
+        """Warnings about a changed newest message, empty messages and uncounted content."""
         notes = [*self._notes, *uncounted_notices(self._unwritten())]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
@@ -363,10 +363,10 @@ def trim(
     -------
     Trimmed
         A list of dict with two more attributes: `left`, the dropped, shortened and unanswered messages with reasons,
-        and `warnings` about broken floors, a missing reserve for the answer, a changed newest message, and content that
-        only the provider can count. Messages keep their format, and messages that are not shortened are unchanged.
-        Messages without a provider's format, and system messages, are in OpenAI's chat format. Together with the
-        schemas and the priming, the messages never exceed the budget.
+        and `warnings` about floors that are not met, a missing reserve for the answer, a changed newest message, and
+        content that only the provider can count. Messages keep their format, and messages that are not shortened are
+        unchanged. Messages without a provider's format, and system messages, are in OpenAI's chat format. Together with
+        the schemas and the priming, the messages never exceed the budget.
 
     Raises
     ------

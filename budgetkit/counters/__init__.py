@@ -124,7 +124,8 @@ def counter(
     Raises
     ------
     ValueError
-        If the name is unknown, or a convention is out of range.
+        If the name is unknown, the tokenizer file cannot be found, or a convention is unknown, out of range or given
+        for a counter that is not a ratio.
     TypeError
         If `name` is not a string, a model or a callable.
 
@@ -237,12 +238,13 @@ def calibrate(
     Returns
     -------
     CalibratedCounter
-        The counter. `source` states the number of texts; `low` and `high` are the errors on texts left out of the fit.
+        The counter. `source` states the number of texts. `low` and `high` are the errors on texts left out of the fit,
+        or None if there is only one text or project.
 
     Raises
     ------
     ValueError
-        If there are no texts, the numbers of texts and counts differ, or all counts are 0.
+        If there are no texts, if the numbers of texts and of counts differ, or if all counts are 0.
 
     Examples
     --------
@@ -254,7 +256,7 @@ def calibrate(
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
-    """Return a ratio counter from its name, with arguments overriding the name."""
+    """Return the counter that a ratio's name describes; arguments override the name."""
     read: dict[str, Any] = {"unit": _UNITS[written["unit"]]}
     for convention in (written["conventions"] or "").split(", "):
         if minimum := _MINIMUM.fullmatch(convention):

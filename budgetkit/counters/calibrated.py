@@ -2,9 +2,9 @@
 
     tokens = slope x tokens of a public encoding + mark x punctuation marks
 
-Slope and mark are fitted to billed tokens: in public recordings (``data/calibrations.csv``) or for your own texts
-(`budgetkit.accuracy.calibrate`). The count is an estimate, and the counter's name states the source and date of the
-slope.
+The slope and `mark`, the extra tokens per punctuation mark, are fitted to billed tokens in public recordings
+(``data/calibrations.csv``). For your own texts, `budgetkit.accuracy.calibrate` fits the slope alone. The count is an
+estimate, and the counter's name states the source of the slope.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CalibratedCounter(CounterBase):
     slope : float
         The model's tokens for each token that `counter` counts, above 0.
     source : str
-        Source and date of the slope.
+        Source of the slope, with the date of a published slope.
     low, high : float, optional
         Lower and upper error of the estimate, as fractions of the estimate. `interval_words` describes the coverage of
         this interval.
@@ -91,7 +91,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def nearer(self) -> str:
-        """A hint on a more accurate count for the model, otherwise ""."""
+        """A hint on a more accurate count for the model, or ""."""
         return nearer(self.model)
 
     @property
@@ -203,7 +203,10 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the smallest bound for 95 % of new errors."""
+    """Return the smallest bound for 95 % of new errors.
+
+    With too few groups for such a bound, return the largest error.
+    """
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]
@@ -227,7 +230,7 @@ def calibrated_models() -> tuple[str, ...]:
 def published(model: str) -> CalibratedCounter:
     """Return the counter with the published slope of a model's family.
 
-    A family without a published slope is an error.
+    A family without a published slope raises ValueError.
 
     Examples
     --------

@@ -131,7 +131,7 @@ class CharacterCounter(CounterBase):
         Returns
         -------
         int
-            Code points, UTF-16 units, bytes or words.
+            Number of code points, UTF-16 units, bytes or words.
 
         Examples
         --------

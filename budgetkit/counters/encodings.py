@@ -316,7 +316,7 @@ def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]
 
 @cache
 def _definitions() -> dict[str, dict[str, Any]]:
-    """Read the published definition of each tiktoken encoding, by name."""
+    """Map the name of each tiktoken encoding to its published definition."""
     document: dict[str, dict[str, dict[str, Any]]] = json.loads(
         read_bytes("encodings/encodings.json")
     )

@@ -6,10 +6,12 @@ A text is a sequence of 16-bit units, each in one of 256 classes (each ASCII cha
 share 128). Two units form a *pair*, and two pairs a *window*, which is looked up with the units before it::
 
     own     of each window: the classes of its units
-    long    of each window: the classes of its units and of the two before it; if one is not ASCII, its units themselves
-    raw     of each pair: the units themselves, if one is not ASCII
-    pair    of each pair without an own entry: the classes of its units
-    shape   of each window without an own entry: the kinds (small, capital, digit) of its units and the four before it
+    long    of each window: the classes of its units and of the two units before it; or, if one of its units is not
+            ASCII, the units themselves
+    raw     of each pair with a unit that is not ASCII: the units themselves
+    pair    of each pair in a window that the table "own" lacks: the classes of its units
+    shape   of each window that the table "own" lacks: the kinds (small, capital, digit) of its units and of the four
+            units before it
 
 Each kind of key has its own table of weights, learned from the token starts in texts of many kinds. The keys of the
 first three tables are hashed, and a hashed table can tell whether it has a key. No window depends on later characters.
@@ -65,7 +67,7 @@ _NOT_ASCII = np.uint32(0xFF80FF80)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of one stretch of text, with the context before it."""
+    """The windows of one stretch of text, with the preceding context."""
 
     pairs: Keys
     units: Units | None
@@ -98,7 +100,7 @@ class Windows:
         return keys
 
     def raw(self) -> Keys:
-        """Return the keys of the pairs in windows outside ASCII.
+        """Return the keys of pairs in windows with non-ASCII units.
 
         The first row has the first pairs of the windows, and the second row has the second pairs.
         """
@@ -266,8 +268,8 @@ def packed_entries(stored: Values, least: int = LEAST) -> Entries:
 def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look up keys in levels of equal size, and flag missing keys.
 
-    Each level has a row of keys; a missing key returns `LEAST`. The highest bits of a key are the position, and the
-    next six must match the entry.
+    Each level has a row of keys; the result for a missing key is `LEAST`. The highest bits of a key are the position,
+    and the next six must match the entry.
     """
     bits = _PLACE_BITS[levels.shape[1]]
     place = keys >> (_KEY - bits)

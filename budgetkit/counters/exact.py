@@ -3,7 +3,7 @@
 Text that looks like a special token, such as ``<|endoftext|>``, is counted as ordinary text. Lone surrogates are
 replaced as tiktoken replaces them. A million blanks in a row, which tiktoken rejects, are counted piece by piece. An
 encoding is exact for the models that use it; for any other model it is a substitute, and the counter's name says so. A
-*seam* is a place in a text where the counts of both sides add up to the count of the whole.
+*seam* is a position in a text where the counts of both sides add up to the count of the whole.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ANCHORS = (
 
 
 def is_seam(text: str, place: int) -> bool:
-    """Return True if a place in a text is a seam.
+    """Return True if a position in a text is a seam.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def is_seam(text: str, place: int) -> bool:
 
 
 def first_seam(text: str, place: int) -> int:
-    """Return the first seam from a place on, or the text's end.
+    """Return the first seam at or after a position, or the end.
 
     Examples
     --------
@@ -72,9 +72,9 @@ def first_seam(text: str, place: int) -> int:
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
-    """Return the first seam in a stretch, or None.
+    """Return the first seam between two positions, or None.
 
-    If the stretch reaches the end of the text, the end counts as a seam.
+    Both positions are included. If `stop` reaches the end of the text, the end counts as a seam.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def next_seam(text: str, start: int, stop: int) -> int | None:
 
 
 def last_seam(text: str, start: int, stop: int) -> int:
-    """Return the last seam between two places, or `start` if none exists.
+    """Return the last seam between two positions, or `start` if none exists.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def last_seam(text: str, start: int, stop: int) -> int:
 
 
 def seams_between(text: str, start: int, stop: int) -> list[int]:
-    """Return all seams between two places of a text.
+    """Return all seams between two positions of a text.
 
     Examples
     --------
@@ -119,7 +119,9 @@ def seams_between(text: str, start: int, stop: int) -> list[int]:
 
 
 def split_at_seams(text: str) -> Iterator[str]:
-    """Split a text at seams into parts of at most 65,600 characters.
+    """Split a text at seams into parts of similar size.
+
+    A part ends at the first seam after 65,536 characters at the latest, so only text without seams gives longer parts.
 
     Examples
     --------
@@ -233,7 +235,7 @@ class ExactCounter(CounterBase):
     def fresh(self, text: str) -> int:
         """Count the tokens in a text, without the cache.
 
-        Use this method for a text that is counted only once.
+        Use this method for a text that is counted only once. A long text is split at seams, where counts add up.
 
         Parameters
         ----------
@@ -243,7 +245,7 @@ class ExactCounter(CounterBase):
         Returns
         -------
         int
-            Number of tokens; counts add up at seams.
+            Number of tokens.
 
         Examples
         --------

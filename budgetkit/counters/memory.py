@@ -1,4 +1,4 @@
-"""Caches: counts by text within a byte limit, and objects by key.
+"""Caches of counts, limited in bytes, and of objects, limited in number.
 
 Counting is slow, and the same messages are counted at every turn, so counts are cached in two dictionaries: a young
 dictionary and an old dictionary. A text that is looked up moves to the young dictionary. When the young dictionary is
@@ -23,7 +23,7 @@ _WHOLE = 4_096  # code points; a longer text is cached by its digest, so that th
 
 
 class CountMemory:
-    """A cache of counts by text, limited in bytes.
+    """A cache of the counts of texts, limited in bytes.
 
     When the cache is full, the least recently used counts are discarded.
 
@@ -125,7 +125,9 @@ class CountMemory:
 
 
 class Memo:
-    """A cache of at most `most` objects by key.
+    """A cache of objects, limited in number.
+
+    When the cache is full, the least recently used object is discarded.
 
     Examples
     --------

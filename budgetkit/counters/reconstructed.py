@@ -147,6 +147,8 @@ def is_usable() -> bool:
 class _Tiling:
     """A counter that splits texts into chunks, for one ctok family.
 
+    A text is split into units at its single blanks, and a unit is split into chunks at all other blanks.
+
     The cost of a chunk is one number: the number of its pieces times 4, plus 2 if the chunk's stream begins with a word
     start, plus 1 if the stream ends with a word end. A single blank between a word end and a word start costs nothing.
     """
@@ -181,7 +183,7 @@ class _Tiling:
         self._lock = ForkSafeLock()
 
     def _check(self) -> None:
-        """Raise ValueError if a piece crosses a place where texts are split."""
+        """Raise ValueError if a piece crosses a position where texts are split."""
         blanks = frozenset(_BLANKS)
         for piece in self._vocabulary:
             mixed = not blanks.isdisjoint(piece) and bool(piece.strip(_BLANKS))
@@ -337,7 +339,7 @@ class _Tiling:
         return self._tokens(stream) << 2 | begins | ends
 
     def _word(self, stream: str) -> int:
-        """Return the tokens of a word or sign, using the cache."""
+        """Return the cached token count of a word or punctuation mark."""
         tokens = self._words.get(stream)
         if tokens is None:
             tokens = self._tokens(stream)
@@ -373,18 +375,18 @@ class _Tiling:
         return saved + fewest[-1]
 
     def _alone(self, character: str) -> int:
-        """Return the tokens of a character that is not itself a piece."""
+        """Return the token count of a character that is not a piece."""
         if character in self._marks:
             return 1
         return int(self._character_cost(self._model, character))
 
     def _shortened(self, stream: str) -> tuple[str, int]:
-        """Remove whole pieces from long runs of one character, and count them.
+        """Remove whole pieces from long runs, and count the removed pieces.
 
-        Let m be the longest piece of that character alone. Among m shorter pieces, the lengths of some adjacent pieces
-        add up to a multiple of m, and pieces of length m can replace them. So fewer than m shorter pieces are needed,
-        and a run longer than m x m, plus a piece at either edge, contains a piece of length m. Removing that piece
-        leaves a text that needs one piece fewer.
+        A run repeats one character. Let m be the length of the longest piece made only of that character. Among m
+        shorter pieces, the lengths of some adjacent pieces add up to a multiple of m, and pieces of length m can
+        replace them. So fewer than m shorter pieces are needed, and a run longer than m x m, plus a piece at either
+        edge, contains a piece of length m. Removing that piece leaves a text that needs one piece fewer.
         """
         parts = []
         taken = 0

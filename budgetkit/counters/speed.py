@@ -168,7 +168,9 @@ _is_usable = True
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
-    """Return gigatoken's counting function, if the work is large enough.
+    """Return gigatoken's counting function for a large amount of text.
+
+    Return None if there is too little text to make gigatoken worthwhile, or if gigatoken cannot be used.
 
     >>> for_work("o200k_base", 11) is None
     True
@@ -254,7 +256,7 @@ class Faster:
         return [size for text in texts for size in self._few([text])]
 
     def covers(self, text: str) -> bool:
-        """Return True if the test covers every character of a text."""
+        """Return True if gigatoken's test covers every character of a text."""
         if text.isascii():
             return True
         import numpy as np
@@ -351,7 +353,7 @@ def tokens_digest(tokens: Any) -> str:
 
 @cache
 def _known_characters() -> npt.NDArray[np.bool_]:
-    """Return a table that marks the code points covered by the test."""
+    """Return a table that marks the code points covered by gigatoken's test."""
     import numpy as np
 
     table = np.zeros(0x110000, bool)

@@ -1,14 +1,15 @@
 r"""Token counts of long texts without seams, in bounded memory.
 
-The text is read in windows. A window is counted up to the last place where the pattern splits the window regardless of
-the following text. If a single run of letters, marks or blanks fills a window, reading on finds the end of the piece. A
-piece larger than a window is encoded window by window. This is exact because of a property of byte-pair encodings:
+A seam is a position where the counts of both sides add up (see ``exact.py``). The text is read in windows. A window is
+counted up to the last position where the pattern splits the window regardless of the following text. If a single run of
+letters, marks or blanks fills a window, the following text is read to find the end of the piece. A piece larger than a
+window is encoded window by window. This is exact because of a property of byte-pair encodings:
 
     A sequence of tokens is the encoding of its bytes if every two adjacent tokens are the encoding of their bytes.
 
 The reason is that the first merge across the border of two tokens would also happen in those two tokens alone. The
-windows therefore overlap by some tokens, and two windows are joined where both have the same token at the same place.
-Any two adjacent tokens are then together in one of the windows.
+windows therefore overlap by some tokens, and two windows are joined where both have the same token at the same
+position. Any two adjacent tokens then appear together in at least one window.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``data/vocabularies.toml`` has a row for each vocabulary. A vocabulary comes with an extra (Claude's, DeepSeek's,
 Qwen's) or is a file provided by the user (Gemini's). Files are searched for in the folders of ``$BUDGETKIT_TOKENIZERS``
-and in the caches of Google's SDK and Hugging Face; nothing is downloaded. A file is used only if its SHA-256 is in the
-table.
+and in the caches of Google's SDK and Hugging Face; nothing is downloaded. A file found there is used only if its
+SHA-256 is in the table.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     """Return the name of the counter that estimates a model's tokens.
 
-    The name is empty if the counts are not estimates.
+    For a calibrated counter, the result is its formula. The result is "" if the counts are not estimates.
 
     Examples
     --------

@@ -244,7 +244,7 @@ class Setup:
     framing : Framing
         The token costs of a message and a request beyond their text.
     model : Model, optional
-        The model, if any.
+        The model that answers, if it is known.
     policy : Policy, optional
         The configuration's pruning policy, if any.
     """
@@ -270,12 +270,12 @@ def setup_of(
     budget : Budget, str, Path, Mapping or callable
         A budget in any form that :func:`budget_of` accepts.
     counter : str, Model or callable, optional
-        The counter. Default: the model's own, or o200k_base without a model.
+        The counter. Default: the configuration's counter, the model's own counter or, if there is neither, o200k_base.
     framing : Framing, optional
-        The token costs of a message and a request beyond their text. Default: the framing of the model, or of the
-        counter's model.
+        The token costs of a message and a request beyond their text. Default: the framing of the model or, if there is
+        no model, of the counter.
     model : str or Model, optional
-        The model that answers.
+        The model that answers. Default: the configuration's model, if there is one.
     window : int, optional
         The window, in tokens. It overrides the window of the budget or the model.
 
@@ -406,6 +406,8 @@ def budget_of(
 
 def read_budget(budget: AnyBudget) -> AnyBudget:
     """Read a budget or configuration from a file, text or data.
+
+    Any other value, such as a preset's name, is returned unchanged.
 
     Examples
     --------

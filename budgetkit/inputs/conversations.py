@@ -127,7 +127,7 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
 
 
 def _is_messages(value: Any) -> bool:
-    """Return True for a list of messages, as dictionaries or `Message` objects."""
+    """Return True for a non-empty list of message dictionaries or objects."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(

@@ -6,9 +6,9 @@ The *kind* of a window says whether it includes the answer::
     input    prompt <= window, answer <= max_output           separate limits: GPT-5, Gemini, Qwen
 
 For example, GPT-5 is advertised with 400,000 tokens: a window of 272,000 for the prompt and 128,000 for the answer. The
-facts come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a name
-was looked up, and an unknown name causes a warning. Public functions look up a name once, with :func:`resolve`, and
-pass the :class:`Model` to other functions.
+properties come from ``data/models.csv``, where every row has a source and a date. :attr:`Model.provenance` says how a
+name was looked up, and an unknown name causes a warning. Public functions look up a name once, with :func:`resolve`,
+and pass the :class:`Model` to other functions.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def today() -> Day:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model's context window, with the facts needed to count its tokens.
+    """A model's context window, with the properties needed to count its tokens.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Model:
     date : str
         Date on which the numbers were read, in ISO format.
     provenance : str
-        How the name was looked up.
+        How the name was looked up, and which fields were overridden.
     ends : str
         Date on which the provider retires the model, in ISO format; empty if none is announced.
 
@@ -269,8 +269,8 @@ def model(
         A name such as ``"gpt-5.4"``, with or without a date (``"gpt-5.4-2026-03-05"``) and a provider
         (``"openai/gpt-5.4"``). Case and surrounding blanks are ignored. A Model is returned with the overrides applied.
     unknown : {"default", "raise"}
-        ``"default"`` warns about an unknown name and assumes the facts of the listed model whose name it extends, or
-        else a window of 8,192 tokens and the encoding cl100k_base. ``"raise"`` raises an error.
+        ``"default"`` warns about an unknown name and assumes the properties of the listed model whose name it extends,
+        or else a window of 8,192 tokens and the encoding cl100k_base. ``"raise"`` raises an error.
     **overrides
         Fields of :class:`Model` to override, such as ``window=32_768``.
 
@@ -328,7 +328,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     name : str or Model
         A name as in :func:`model`, or a Model.
     window : int, optional
-        A window, in tokens, that replaces the model's window. The maximum answer is then left open.
+        A window, in tokens, that replaces the model's window. The result then has no `max_output`.
     must_know : bool, default False
         If true, raise an error if the window is neither known nor given. If false, assume a default, which
         :attr:`Model.notice` states.
@@ -555,7 +555,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def stand_in(name: str) -> Model:
-    """Return an unknown model with assumed facts.
+    """Return a stand-in for an unknown model, with assumed properties.
 
     Examples
     --------
@@ -576,7 +576,7 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Return the warning about an unknown model, with the assumed facts.
+    """Return the warning about an unknown model, with the assumed properties.
 
     The assumed window is stated only if no window is given.
 

@@ -58,19 +58,20 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     name : str
         A name of :data:`PRODUCT_WINDOWS`.
     window : int, optional
-        The model's window, in tokens. Default: the window in the program's own model list.
+        The model's window, in tokens. Default: the window in the program's own model list or, if there is no list, the
+        tokens that the program shows.
 
     Returns
     -------
     ProductWindow
-        The window and its parts, in tokens.
+        The model's window, the tokens that the program shows, and the prompt size at which it acts.
 
     Raises
     ------
     LookupError
         If there is no such program.
     ValueError
-        If no window is given and the program's list has none.
+        If no window is given and none is known for the program.
 
     Examples
     --------
@@ -138,7 +139,7 @@ class Thinking:
     model, effort : str
         The requested model and effort.
     tokens : int or None
-        Maximum thinking, in tokens; None if unknown.
+        Maximum number of thinking tokens, or None if it is unknown.
     source, date : str
         Source and date of the number, or of the finding that it is unknown.
     """
@@ -192,7 +193,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
     Returns
     -------
     Thinking
-        The limit; `tokens` is None if unknown.
+        The limit, with its source and date. Its `tokens` is None if no number is published.
 
     Raises
     ------

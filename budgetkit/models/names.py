@@ -62,7 +62,8 @@ _HOSTS = (
 def as_listed(name: str) -> str:
     """Convert a name to the spelling of ``data/models.csv``, keeping its path.
 
-    Separators between letters and digits are ignored. All tables keyed by model names use this spelling.
+    Names are compared without separators. All tables keyed by model names use this spelling. A name of more than 200
+    characters, which no model has, is shortened and loses its path.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def spelled_model(name: str) -> str:
 
 
 def without_suffixes(name: str) -> Iterator[str]:
-    """Yield a name and its ever shorter forms without suffixes.
+    """Yield a name and its shorter forms, removing suffixes one by one.
 
     Only suffixes that never distinguish models are removed.
 
@@ -166,7 +167,7 @@ def without_suffixes(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed name that a name extends, or "".
+    """Return the longest listed name that a name extends, or "".
 
     An extension that begins with a digit probably names a new version of the model, so it does not count.
 

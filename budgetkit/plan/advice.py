@@ -335,7 +335,8 @@ class Case:
     def fixed(self) -> int:
         """Tokens that the sections other than the remainder always take.
 
-        If the demand is known, these are the smallest demands of the required sections; otherwise, they are the floors.
+        If the demand is known, the result is the sum of the smallest demands of the required sections; otherwise, it is
+        the sum of the floors.
         """
         budget = self.budget
         rest = [s for s in self.budget.sections if s != self.budget.remainder]

@@ -32,7 +32,7 @@ class Sections:
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Any:
         """Return the tokens that a section takes within its limit.
 
-        A section that does not fit takes none if its `overflow` or `when_full` is "drop".
+        A section that does not fit takes no tokens if its `overflow` or `when_full` is "drop".
         """
         if cap is not None and allocation.overflow == "drop":
             demand = self.choose(demand > cap, 0, demand)
@@ -217,7 +217,7 @@ def with_undeclared(
 ) -> Budget:
     """Add undeclared sections, which draw on the pool, to a budget.
 
-    In a budget with ``undeclared="error"``, an undeclared section is an error.
+    In a budget with ``undeclared="error"``, an undeclared section raises LookupError.
 
     Examples
     --------

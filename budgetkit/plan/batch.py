@@ -1,9 +1,9 @@
 """RequestBatch: many requests planned at once, for one or more budgets.
 
 Allocation uses arrays with one number per request. A section that keeps whole items up to its limit needs one search
-for all requests: the units of the requests are stored in one array, request after request and in the order in which
-they are kept, next to the running sum of their sizes. The search finds the place where the sum, counted from a
-request's first unit, exceeds the limit.
+for all requests. A unit is an item, or a group of items that are kept or dropped together. The units of the requests
+are stored in one array, request after request and in the order in which they are kept, next to the running sum of their
+sizes. The search finds the position where the sum, counted from a request's first unit, exceeds the limit.
 
 One search is not enough for requests with a call and its result in two sections, a fill that skips, a cut inside an
 item, or competing items of several sections. Such requests are planned one by one, so a batch grants each request
@@ -184,13 +184,13 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return each request's tokens in the first units that fit."""
+        """Return each request's tokens in the leading units that fit."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return each request's tokens in the first units that reach a floor."""
+        """Return each request's tokens in the leading units that reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
@@ -317,7 +317,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
-    """Plan a demand with each value of one or two budget lines.
+    """Plan a demand for each given value or pair of values.
 
     Parameters
     ----------

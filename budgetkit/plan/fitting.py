@@ -11,8 +11,9 @@ system section is allocated first, then the history with a limit of 85:
     outcomes["system"]    units [15]           reasons [FITS]                        granted 15
     outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, WINDOW_FULL]     granted 70
 
-Units are in the order in which the section keeps them, here from the newest to the oldest. At the end the reasons are
-sorted into the order of the items, with one decision per item: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
+A unit is an item or a group of items. Units are in the order in which the section keeps them, here from the newest to
+the oldest. At the end the reasons are sorted into the order of the items, with one decision per item: 15 kept, 50
+dropped (window full), 40 kept, 30 kept.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ class _Choice(Sections):
     def settle(self, free: int) -> None:
         """Correct the reason "window full" where only the pool was full.
 
-        This is known only after all allocations.
+        Whether the window was full is known only after all allocations.
         """
         for outcome in self.outcomes.values():
             if reason_when_full(self.budget, outcome.lines[0], free) != WINDOW_FULL:

@@ -123,7 +123,7 @@ class Units:
 
     @cached_property
     def unit(self) -> Ints:
-        """The position of each item's unit."""
+        """The position of each item's unit in the keeping order."""
         place = np.empty(len(self.order), np.int64)
         place[np.array(self.order, np.int64)] = np.arange(len(place))
         if self.number is None:
@@ -136,7 +136,7 @@ class Units:
         return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
-        """Return the number of first units that fit in a limit.
+        """Return the number of leading units that fit in a limit.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class Units:
         return max(0, bisect_right(self.sums, limit) - 1)
 
     def reaching(self, floor: int, most_units: int | None = None) -> int:
-        """Return the tokens of the first units that reach a floor.
+        """Return the tokens of the leading units that reach a floor.
 
         At most `most_units` units are counted. If even all of them do not reach the floor, the result is their sum.
 
@@ -167,7 +167,7 @@ class Units:
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
     """Choose the units that fit in a limit.
 
-    The result is the number of first units that are kept, and the positions of the later units that are kept.
+    The result is the number of leading units that are kept, and the positions of the later units that are kept.
 
     Examples
     --------
@@ -318,7 +318,7 @@ class Items:
         return {name: np.flatnonzero(section == code) for name, code in codes.items()}
 
     def rows(self, *sections: str) -> Ints:
-        """Return the positions of the items in some sections.
+        """Return the positions of the items in the given sections.
 
         Examples
         --------
@@ -339,7 +339,7 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return the units of some sections, ordered by `keep`.
+        """Return the units of the given sections, ordered by `keep`.
 
         The units are cached.
 

@@ -33,7 +33,10 @@ from budgetkit.plan.reasons import Replan, Why, explain
 
 
 def free_tokens(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the window's free tokens in each request, negative if too many are granted."""
+    """Return the window's free tokens in each request.
+
+    The number is negative if the grants exceed the window.
+    """
     held_tokens = budget.held
     free: Any = budget.window - budget.reserved
     for section, column in columns.items():
@@ -204,7 +207,10 @@ class Plan:
 
     @property
     def contents(self) -> Any:
-        """The planned items, or the demand of each section, for planning again."""
+        """The planned items or, in a plan without items, each section's demand.
+
+        Pass the result to `replan` to plan again.
+        """
         if len(self.decisions):
             return self.decisions.columns
         return {grant.section: grant.demand for grant in self.grants}
@@ -219,7 +225,7 @@ class Plan:
 
     @cached_property
     def losses(self) -> list[Loss]:
-        """Losses by section and reason."""
+        """Losses by section and reason, largest first."""
         return losses_of(self.budget, self.grants, self.decisions, self.free)
 
     def why(self, of: int | Item | str) -> Why:

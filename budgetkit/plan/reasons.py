@@ -37,7 +37,7 @@ class Mend:
         Name of the changed value: "window", a reserve, a section (its cap), "importance" (of the section or the item),
         "limit_items" (of the section) or "tokens" (of the item).
     before : int
-        The current value.
+        The value in the current plan.
     after : int
         The value nearest to `before` that keeps the item or section.
     sentence : str
@@ -145,7 +145,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
-    """Explain a section's limit, from its cap or the grants before it."""
+    """Explain a section's limit by its cap or by earlier grants."""
     budget = plan.budget
     grant = plan[section]
     name = one_line(section)
@@ -288,7 +288,7 @@ class _LossExplainer:
         changes: Callable[[int], dict[str, Any]] | None = None,
         ending: str = " from {:,} to {:,} tokens.",
     ) -> Iterator[Mend]:
-        """Yield the smallest change of one value that keeps the item."""
+        """Yield the smallest change of one value that prevents the loss."""
         if far == now:
             return
         changes = changes or (lambda n: {line: n})
@@ -420,9 +420,10 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share reaches a size or maximum.
+    """Return the window in which a share is large enough.
 
-    The result is 0 for any amount that is not a share.
+    A share with an upper limit is large enough at that limit, and any other share if it exceeds `tokens`. The result is
+    0 for any amount that is not a share.
     """
     if not isinstance(amount, Share):
         return Fraction(0)

@@ -217,7 +217,10 @@ def with_pool(
     shares: Mapping[str, Any],
     changes: Mapping[str, Any],
 ) -> Budget:
-    """Return a budget whose uncapped sections compete for the pool by item."""
+    """Return a budget whose uncapped sections compete for the pool by item.
+
+    `changes` sets other fields of the budget, and may also replace this order.
+    """
     if unknown := [field for field in changes if field not in _SETTINGS]:
         raise TypeError(
             unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))
@@ -250,7 +253,7 @@ def working_memory(
     best: int | None = 3,
     kind: WindowKind | None = None,
 ) -> Budget:
-    """Split a window as Octopus does, with the remainder for the history.
+    """Split a window as Octopus does; the history gets the remainder.
 
     history = window - system - procedure - knowledge - episodes - current - output
 
@@ -337,7 +340,7 @@ def memory_engine(
     safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
-    """Split a window as the memory engine does, with memory as remainder.
+    """Split a window as the memory engine does; memory gets the remainder.
 
     By default, both reserves are shares of the window:
 

@@ -135,9 +135,9 @@ def agent_prompt(
 ) -> Budget:
     """Split an agent's prompt by caps and priorities, as Plan #195 does.
 
-    Required sections are allocated first, then the sections of high, medium and low priority. A section over its cap is
-    cut according to its type. If the window is full, the policy decides whether low-priority sections are cut or
-    dropped.
+    Required sections are allocated first, then the sections of high, medium and low priority, in that order. A section
+    over its cap is cut according to its type. If the window is full, the policy decides whether low-priority sections
+    are cut or dropped.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Translate budgets to and from other systems' formats.
 
-The same rule applies to all systems: the written configuration is read back with the system's own meaning, and each
-difference between the two budgets is listed as a setting without an equivalent.
+The same rule applies to all systems: the written configuration is read back as the system itself would read it, and
+each difference between the two budgets is listed as a setting without an equivalent.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
-    """Yield the differences between two budgets, line by line."""
+    """Yield the differences between two budgets' settings, lines and order."""
     for what in fields(Budget):
         if what.compare and what.name not in _OURS:
             yield from _differing(what.name, getattr(ours, what.name), getattr(theirs, what.name))
@@ -309,7 +309,7 @@ def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
 def _split_fields(
     config: Mapping[str, Any], names: set[str], needed: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the known and the unknown fields of a configuration."""
+    """Split a configuration into known and unknown fields."""
     if needed and needed not in config:
         raise ValueError(f"Missing key {brief(needed)} in the configuration. Add it.")
     return (

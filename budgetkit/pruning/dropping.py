@@ -1,6 +1,7 @@
 """Carry out the cuts of a pruning policy, request by request.
 
-Messages are dropped, shrunk or summarised here.
+Messages are dropped, shrunk or summarised here. A *slot* is a message's position in the conversation, and a *unit* is a
+group of messages that are dropped together; see `history.py`.
 
 In each request, new messages enter the history, the policy asks for cuts, and the cuts are carried out. If the history
 then still exceeds its limit, more messages are dropped until it fits. Two numbers are stored for each message: the
@@ -39,7 +40,7 @@ StartOn = Literal["user", "any"]
 
 
 def summary_role(start_on: StartOn) -> str:
-    """Return the role of a summary.
+    """Return the role under which a summary is sent.
 
     The role is "user" if requests must start with a user message, otherwise "assistant".
     """
@@ -116,7 +117,7 @@ class Retention:
     dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, history: History, visit: Visit, summaries: list[WrittenSummary]) -> None:
-        """Record the numbers of a request after pruning."""
+        """Record the tokens, cuts and summaries of a request after pruning."""
         equal_to = min(visit.boundary, history.first_change)
         self.tokens.append(history.tokens)
         self.over.append(max(0, history.tokens - max(0, visit.context.limit)))
@@ -209,7 +210,7 @@ def pruning_context(
 
 
 def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
-    """Yield a warning if a section gets fewer tokens than its floor."""
+    """Yield a warning if a section gets less than its floor guarantees."""
     floor = budget.floors.get(section, 0)
     if max(0, left) < min(floor, demand):
         yield (

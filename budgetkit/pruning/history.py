@@ -60,7 +60,7 @@ class Slots:
 
 
 class History:
-    """The messages kept of a conversation, request by request.
+    """The messages of a conversation that remain after pruning, request by request.
 
     Attributes
     ----------
@@ -237,11 +237,9 @@ class History:
     def begin_with(self, role: str, turn: int) -> None:
         """Drop the messages before the first message of a role.
 
-        The request then starts with that role.
-
-        A request may also start with a summary, and system messages precede all other messages. Nothing is dropped if
-        another section has a message of that role before the history, or if the conversation has no message of that
-        role yet.
+        The request then starts with that role, unless it starts with a summary. System messages are never dropped here,
+        because they precede all other messages in a request. Nothing is dropped if another section has a message of
+        that role before the history, or if the conversation has no message of that role yet.
         """
         # the first slot of the role is in the earliest turn with it; each slot is looked at once
         if role not in self._firsts:
@@ -342,7 +340,7 @@ class History:
     def next_result(self, intact: int) -> int | None:
         """Return the oldest uncut tool result that may be shrunk, or None.
 
-        The newest `intact` uncut results are kept as they are.
+        The newest `intact` uncut results are kept as they are. The returned result no longer counts as uncut.
         """
         while self.results and self.results[0] not in self.whole_results:
             heappop(self.results)

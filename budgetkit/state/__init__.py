@@ -53,7 +53,7 @@ def check_version(version: object, what: str) -> None:
 
 
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
-    """Return the data of a plan to save, by key."""
+    """Return a plan's data for saving, as a dictionary."""
     decisions = plan.decisions
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
@@ -184,7 +184,7 @@ def _plan(
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
     """Return the distinct role tables, and the index of each item's table.
 
-    The result is empty if no item has a table.
+    A role table maps message roles to sections. The result is empty if no item has a table.
 
     >>> roles_of([Item("history", 5, roles={"user": "history"}), Item("notes", 5)])
     {'tables': [{'user': 'history'}], 'items': [0, None]}

@@ -117,7 +117,7 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 class _RefusedError(ValueError):
-    """The error for valid JSON or YAML that is not plain data."""
+    """An error for valid JSON or YAML that this module rejects."""
 
 
 def _whole_number(digits: str) -> int:
@@ -203,6 +203,8 @@ def _problem(error: Exception) -> str:
 
 def changed_fields(value: Any) -> Any:
     """Return a dataclass's fields that differ from their defaults, without payloads.
+
+    A tuple becomes a list, and a value that is not a dataclass is unchanged.
 
     >>> from budgetkit import Budget, Reserve
     >>> changed_fields(Budget(8192, [Reserve("output", Share(0.15))]))
@@ -343,7 +345,7 @@ def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
 
 
 def _error_text(problem: ValidationError) -> str:
-    """Describe the first error: its place, the accepted values, and the fix."""
+    """Describe the first error: its location, the accepted values, and the fix."""
     first = problem.errors(include_url=False)[0]
     where = ""
     for part in first["loc"]:

@@ -1,9 +1,9 @@
-"""Places where a text may be cut: between graphemes, lines or sentences.
+"""Positions where a text may be cut: between graphemes, lines or sentences.
 
 A grapheme cluster looks like one character to a reader: a letter with its accents, a flag, a family of emoji with
-invisible joiners. Lines and sentences also start and end between clusters. A place is found from the text around it, so
-that a cut in a large text takes no longer than in a small text. Long stretches, such as a million accents on one
-letter, are remembered, so that no text is read more than twice.
+invisible joiners. Lines and sentences also start and end between clusters. A position is found from the text around it,
+so that a cut in a large text takes no longer than in a small text. Long stretches, such as a million accents on one
+letter, are cached, so that no text is read more than twice.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Known cluster edges from a place on, and the clusters still unread."""
+    """The known cluster edges of a stretch, and its unread clusters."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
 
 
 class Boundaries:
-    r"""The places where one text may be cut.
+    r"""The positions where one text may be cut.
 
     >>> accented = Boundaries("cafe\u0301 noir")
     >>> accented.end("token", 4), accented.start("token", 4), accented.end("token", 5)
@@ -85,7 +85,7 @@ class Boundaries:
         return self._around(boundary)[0] if boundary > 0 else 0  # \r\n is one character
 
     def start(self, by: By, place: int) -> int:
-        """Return the first position from `place` on where a text may start."""
+        """Return the first position at or after `place` where text may start."""
         size = len(self.text)
         if place <= 0 or place >= size:
             return max(0, min(place, size))
@@ -98,7 +98,10 @@ class Boundaries:
         return size
 
     def _around(self, place: int) -> tuple[int, int]:
-        """Return the nearest cluster edges before and after a place."""
+        """Return the nearest cluster edges on both sides of a position.
+
+        A position that is an edge itself is returned twice.
+        """
         if self.text[place - 1] < "\x7f" and " " <= self.text[place] < "\x7f":
             return place, place
         for stretch in self._stretches:
@@ -143,7 +146,7 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last sentence end up to a place, or 0.
+        """Return the last sentence end up to a position, or 0.
 
         Results are cached by chunk of the text.
         """
@@ -163,7 +166,7 @@ class Boundaries:
         return 0
 
     def _sentence_start(self, place: int) -> int:
-        """Return the next sentence start from a place on, or the end."""
+        """Return the sentence start at or after a position, or the end."""
         at = max(0, place - _LOOK_BACK)
         end = 0
         while at < len(self.text) and end < place:

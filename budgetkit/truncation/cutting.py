@@ -61,34 +61,34 @@ def truncate(
     text : str
         The text. A text that fits is returned unchanged, without a marker.
     limit : int
-        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``, or the marker alone if the marker does not
-        count.
+        Maximum tokens of the result, at least 0. A limit of 0 gives ``""``, or the marker alone if `marker_inside` is
+        false.
     counter : callable or str
         Function that counts the tokens in a text, exact or not, or a counter's name.
     keep : {"head", "tail", "middle"}
         The part to keep: the beginning, the end, or equal parts of both.
     by : {"token", "line", "sentence"}
-        Places to cut: between graphemes, lines or sentences. If not even one line or sentence fits, the text is cut
-        between graphemes.
+        Positions of the cut: between graphemes, lines or sentences. If not even one line or sentence fits, the text is
+        cut between graphemes.
     marker : str, optional
-        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own. The marker is omitted if no text
-        would fit together with the marker.
+        Marker for the omitted text, or ``""`` for none. Default: budgetkit's own, such as "[the rest is left out]". The
+        marker is omitted if no text would fit together with the marker.
     marker_inside : bool
         If true, the marker counts towards the limit. If false, the marker is added to the cut text and may exceed the
         limit, as in document 003.
     marker_at : {"cut", "end"}
-        Place of the marker: where text was omitted, or at the end of the result, as in document 003.
+        Position of the marker: where text was omitted, or at the end of the result, as in document 003.
 
     Returns
     -------
     str
-        The cut text and the marker. If the marker counts, text and marker together are within the limit for any counter
-        that gives 0 for ``""``. No grapheme is split.
+        The cut text and the marker. If the marker counts towards the limit, text and marker together are within the
+        limit for any counter that gives 0 for ``""``. No grapheme is split.
 
     Raises
     ------
     ValueError
-        If the limit is negative or not whole, or `keep` or `by` is unknown.
+        If the limit is negative or not whole, or `keep`, `by` or `marker_at` is unknown.
 
     Examples
     --------
@@ -182,9 +182,10 @@ class _Cut(NamedTuple):
         return self.measure.cost(head, self.marker, tail)
 
     def _grown(self, fits: int, top: int) -> int:
-        """Return the first size that fits, trying sizes from `top` down.
+        """Return the first size that fits, trying larger sizes first.
 
-        Sizes whose cuts are far over the limit are tried in larger steps. If no size fits, the result is `fits`.
+        Sizes whose cuts are far over the limit are tried in larger steps. If the measure's `near` is 0, only a few
+        sizes above `fits` are tried. If no larger size fits, the result is `fits`.
         """
         if not self.measure.near:
             further = (
@@ -272,14 +273,14 @@ def cutter(
     markers : Mapping
         Markers for omitted text, for sections that keep the "newest", the "best" or the "first" items.
     marker_at : {"cut", "end"}
-        Place of the marker: where text was omitted, or at the end, as in document 003.
+        Position of the marker: where text was omitted, or at the end, as in document 003.
 
     Returns
     -------
     callable
         A function of an item, a limit and an allocation. It returns the item with its payload cut to at most `limit`
         tokens, message framing and marker included. It returns None if no text would be left, if the marker does not
-        fit, or if the item has no text.
+        fit, if the item has no text, or if the allocation's granularity is "item".
 
     Examples
     --------

@@ -34,7 +34,7 @@ _GUESSES = 8
 
 
 class Measure:
-    """The token counts of a text's parts, by any counter."""
+    """Token counts of a text's parts, for counters of any kind."""
 
     #: Range beyond a fitting cut in which all cuts are tried, in code points; if 0, only some cuts are tried.
     near = 0
@@ -46,7 +46,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with `head` to `tail` replaced by a marker."""
+        """Count the text's tokens with `head` to `tail` replaced by a marker."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, _front: bool = True, _back: bool = False) -> bool:
@@ -60,19 +60,22 @@ class Measure:
         return self.count(self.text) <= limit
 
     def bounds(self, _limit: int, _marker: str, _front: bool, _back: bool) -> tuple[int, int]:
-        """Return the likely and the maximum length to keep, in code points."""
+        """Return a first guess and the maximum of the length to keep.
+
+        Both lengths are in code points.
+        """
         return 0, len(self.text) - 1
 
 
 class SeamMeasure(Measure):
-    """The token counts of a text's parts, added up at seams."""
+    """Token counts of a text's parts, added up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with `head` to `tail` replaced by a marker."""
+        """Count the text's tokens with `head` to `tail` replaced by a marker."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -101,7 +104,10 @@ class SeamMeasure(Measure):
         return super().fits(limit)
 
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
-        """Return the likely and the maximum length to keep, in code points."""
+        """Return a first guess and the maximum of the length to keep.
+
+        Both lengths are in code points.
+        """
         # The part of the marker between its seams has the same tokens next to any text, and the text has at least one
         # token.
         first = next_seam(marker, 1, len(marker)) or 0 if front else 0
@@ -146,7 +152,7 @@ class _Side:
         self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
-        """Return a seam shortly before a cut, and the tokens before it."""
+        """Return the position and preceding tokens of a seam before a cut."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
             seam = self._seam(
@@ -219,7 +225,7 @@ class _Side:
         return after
 
     def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return the place of a seam between `start` and `stop`, or None.
+        """Return the position of a seam between `start` and `stop`, or None.
 
         The seam is close to `start`, or close to `stop` if `last` is true. The text's end counts as a seam.
         """

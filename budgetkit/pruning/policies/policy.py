@@ -403,7 +403,7 @@ class Policy:
         Returns
         -------
         str or None
-            The summary's text.
+            The summary's text, or None if only the length of the summary is modelled.
         """
         return None
 

@@ -1,6 +1,6 @@
 """The pruning policies, one small dataclass each.
 
-Some policies cut only the overflow; other policies cut more than that at once.
+Some policies cut only the overflow; other policies cut more than the overflow in one step.
 
 Large cuts help a prompt cache. While a history only grows, each request starts with the whole previous request, and the
 provider reads that part from its cache. Everything after a cut is uncached. A few large cuts therefore leave more in
@@ -196,7 +196,7 @@ class Summarise(Policy):
         return ()
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the summary from the function `text`, or None without it."""
+        """Return the summary from the function `text`, or None if unset."""
         if self.text is None:
             return None
         return self.text(payloads)
@@ -229,7 +229,7 @@ class Importance(Policy):
         return Cut(context.limit, "importance")
 
     def importance(self, payload: Any) -> int:
-        """Return the importance from the function `rank`, or 0 without it."""
+        """Return the importance from the function `rank`, or 0 if unset."""
         if self.rank is None:
             return 0
         return self.rank(payload)
@@ -547,7 +547,7 @@ class DropToolResults(Policy):
     Raises
     ------
     ValueError
-        If the target is above the trigger.
+        If target and trigger are both in tokens or both shares, and the target is above the trigger.
 
     Examples
     --------

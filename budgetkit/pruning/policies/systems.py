@@ -39,7 +39,7 @@ class System(Chain):
     Parameters
     ----------
     policies : sequence of Policy
-        The rules.
+        The rules, as policies.
     name, label, version, date : str
         Key and common name of the system, and the modelled version with its date.
     assumed : tuple of str
@@ -84,7 +84,7 @@ class System(Chain):
         Returns
         -------
         System
-            The changed system.
+            The system, whose summaries all have the given length.
         """
         rules = [
             replace(rule, size=tokens) if isinstance(rule, Compact) else rule
@@ -253,7 +253,7 @@ def _nested_policies(policy: Policy) -> list[Policy]:
 def policies_of(
     policies: AnyPolicies | None = None,
 ) -> dict[str, Policy]:
-    """Return the given policies by name, or all named policies.
+    """Map names to the given policies, or to all named policies.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def policies_of(
 
 
 def name_of(policy: Policy | str) -> str:
-    """Return a policy's name as listed, or its repr."""
+    """Return a policy's listed name, or the repr of a `Policy` object."""
     if isinstance(policy, str):
         return known_name(policy)
     return repr(policy)
