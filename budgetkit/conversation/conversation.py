@@ -170,7 +170,7 @@ class Conversation:
         self._roles = roles
         self._section = section
         self._inbox: list[Message] = []
-        self._pairing = Pairing(forms={form or "chat"} & ROWS.keys())
+        self._pairing = Pairing(forms=ROWS.keys() & {form})
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None

@@ -50,7 +50,7 @@ def read_values(
     """
     pairing = Pairing() if pairing is None else pairing
     entries = [entry for value in values for entry in _entries(value)]
-    pairing.forms |= {form, *(entry_form for entry_form, _ in entries)} & ROWS.keys()
+    pairing.forms |= ROWS.keys() & {form, *(entry_form for entry_form, _ in entries)}
     if pairing.forms == {"responses"}:
         # Between items of OpenAI Responses, a plain message is an item, and a call belongs to the answer before it.
         entries = [

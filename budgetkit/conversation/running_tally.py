@@ -364,15 +364,18 @@ class RunningTally(TallyState):
         return caller
 
     def sent_after(self, slot: int, message: Message) -> int:
-        """Return the slot of the call, or of the record, that a message belongs to.
+        """Return the slot after which a message is sent.
 
-        A result that came late is sent right after its call, too. Any other message has its own slot.
+        This is the slot of the call for a result that came late, after another message. All messages of a record have
+        the slot of the first. Any other message has its own slot.
         """
         before, after = place_in_record(message.raw)
         if before or after or not message.tool_call_id:
             return slot - before
-        # A later call may have the same id.
-        return min(slot, self.calling_slots.get(message.tool_call_id, slot))
+        caller = self.calling_slots.get(message.tool_call_id, slot)
+        between = [self.entries[at].message for at in range(caller + 1, slot) if at in self.entries]
+        is_late = any(not (other.tool_calls or other.tool_call_id) for other in between)
+        return caller if is_late else slot
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
         """Mark messages as sent, and add their tokens to the sums."""

@@ -137,7 +137,7 @@ CHAT: list[list[Raw]] = [
 
 def chats() -> list[Any]:
     """List conversations by form, each with something special between two questions."""
-    cases = [
+    cases: list[Any] = [
         pytest.param("responses", [ASKED, *special, ASKED], id=name)
         for name, special in items().items()
     ]

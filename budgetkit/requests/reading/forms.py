@@ -112,9 +112,9 @@ def is_item_among(record: Any) -> bool:
     """
     if not isinstance(record, Mapping):
         return False
-    kind = record.get("type", "message")
+    kind = record.get("type")
     if record.get("role") in SPEAKERS:
-        return kind != "message" or record.keys() <= _ITEM_FIELDS
+        return kind not in (None, "message") or record.keys() <= _ITEM_FIELDS
     return isinstance(kind, str) and not is_record(record)
 
 
