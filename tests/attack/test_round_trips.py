@@ -186,11 +186,11 @@ def test_an_unknown_item_without_a_form_is_refused_by_name() -> None:
 def test_a_result_that_has_no_shorter_form_is_sent_whole_or_not_at_all(policy: Any) -> None:
     """An output of a shell became a string, and an output of a tool search an empty function's."""
     long = {**SCHEMA, "description": "words " * 500}
-    search = [
+    search: list[Raw] = [
         {"type": "tool_search_call", "call_id": "c1", "arguments": {}},
         {"type": "tool_search_output", "call_id": "c1", "tools": [long]},
     ]
-    shell = [
+    shell: list[Raw] = [
         {"type": "shell_call", "call_id": "c2", "action": {"commands": ["ls"]}},
         {"type": "shell_call_output", "call_id": "c2", "output": [{"stdout": "x " * 900}]},
     ]
