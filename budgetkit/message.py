@@ -290,8 +290,14 @@ class Message:
 
     @property
     def is_cuttable(self) -> bool:
-        """True if the message is a tool result that contains only text."""
-        return self.role in RESULT_ROLES and not (self.images or self.uncounted)
+        """True if the message is a tool result of text that can be shortened."""
+        return self.role in RESULT_ROLES and not (self.images or self.uncounted or self.is_whole)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the provider's record of the message cannot be shortened."""
+        origin = self.raw.get(ORIGIN)
+        return isinstance(origin, Mapping) and bool(origin.get("whole"))
 
     def with_text(self, text: str) -> Message:
         """Return the message with its text replaced.

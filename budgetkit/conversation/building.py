@@ -38,7 +38,7 @@ from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
+from budgetkit.requests.reading.forms import Form, form_of_all, forms_of, place_in_record
 from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
@@ -386,7 +386,7 @@ def _items(
         message = piece.message
         call_id = message.tool_calls[0].id if message.tool_calls else message.tool_call_id
         group_id: Hashable = owner.get(call_id or "")
-        if group_id is None and items and follows(message.raw):
+        if group_id is None and items and place_in_record(message.raw)[0]:
             group_id = items[-1].group
         items.append(Item(section, size, score=piece.score, payload=message, group=group_id))
     return items

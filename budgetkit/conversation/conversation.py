@@ -56,7 +56,7 @@ from budgetkit.pruning import Policy, StartOn
 from budgetkit.pruning.policies import Summarise
 from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing
-from budgetkit.requests.reading.forms import Form
+from budgetkit.requests.reading.forms import ROWS, Form, forms_of
 from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.trace import Roles
 
@@ -170,7 +170,7 @@ class Conversation:
         self._roles = roles
         self._section = section
         self._inbox: list[Message] = []
-        self._pairing = Pairing()
+        self._pairing = Pairing(forms=ROWS.keys() & {form})
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
@@ -378,6 +378,7 @@ class Conversation:
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
         )
         conversation._pairing.forget_answered()
+        conversation._pairing.forms |= forms_of(message.raw for message in messages)
         return conversation
 
     def _next(self) -> RequestSteps:

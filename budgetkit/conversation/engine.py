@@ -110,10 +110,13 @@ class Engine:
             by_slot = tally.entries
             if tally.summaries:
                 by_slot = by_slot | tally.summaries
-            slots = sorted(by_slot.keys() - tally.unsent)
-            entries = [by_slot[slot] for slot in slots]
+            order = sorted(
+                (tally.sent_after(slot, by_slot[slot].message), slot)
+                for slot in by_slot.keys() - tally.unsent
+            )
+            entries = [by_slot[slot] for _, slot in order]
             if tally.passages:
-                turn_start = sum(slot < tally.start for slot in slots)
+                turn_start = sum(place < tally.start for place, _ in order)
                 entries[turn_start:turn_start] = [
                     _passage(passage, tally.turn) for passage in tally.passages
                 ]

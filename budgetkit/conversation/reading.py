@@ -15,15 +15,15 @@ from budgetkit.budget import brief, one_line, unknown_section
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count, counter
 from budgetkit.inputs.budgets import AnyModel
-from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.message import CHAT_ROLES, ROLES, Data, Message, Raw
 from budgetkit.models import DEFAULT_ENCODING
 from budgetkit.models import model as look_up
 from budgetkit.plan import Item, Plan, allocate
 from budgetkit.plan.fitting import Cut
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
-from budgetkit.requests.reading.forms import Form, form_of, read_form
-from budgetkit.requests.reading.pairing import Pairing
+from budgetkit.requests.reading.forms import ROWS, Form, form_of, is_item_among, read_form
+from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.requests.reading.parts import as_list
 from budgetkit.trace import json_value, messages_in, messages_of
 from budgetkit.trace.importers.documents import as_plain
@@ -36,8 +36,12 @@ _TEXTS = {"role", "content", "name", "tool_call_id"}
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
-def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]:
+def read_values(
+    values: Iterable[Any], pairing: Pairing | None = None, form: Form | None = None
+) -> list[Message]:
     """Read messages and lists of messages in any known format.
+
+    An ambiguous message is read in the format of the other messages, or in the given format.
 
     Examples
     --------
@@ -46,29 +50,37 @@ def read_values(values: Iterable[Any], pairing: Pairing | None = None) -> list[M
     """
     pairing = Pairing() if pairing is None else pairing
     entries = [entry for value in values for entry in _entries(value)]
-    forms = {form for form, _ in entries}
-    if "responses" in forms and not forms & {"anthropic", "converse", "gemini"}:
+    pairing.forms |= ROWS.keys() & {form, *(entry_form for entry_form, _ in entries)}
+    if pairing.forms == {"responses"}:
         # Between items of OpenAI Responses, a plain message is an item, and a call belongs to the answer before it.
         entries = [
-            ("responses" if form == "plain" and _is_item(value) else form, value)
-            for form, value in entries
+            ("responses" if is_item_among(value) else entry_form, value)
+            for entry_form, value in entries
         ]
 
     messages: list[Message] = []
-    for form, group in groupby(entries, key=lambda entry: entry[0]):
+    for group_form, group in groupby(entries, key=lambda entry: entry[0]):
         records = [value for _, value in group]
-        if form == "plain":
-            messages += [
+        if group_form == "plain":
+            plain = [
                 value if isinstance(value, Message) else Message(dict(value)) for value in records
             ]
-        elif form == "other":
+            pair_results([dict(message.raw) for message in plain], strict=True, pairing=pairing)
+            messages += plain
+        elif group_form == "other":
+            for value in filter(is_item_among, records):
+                if "role" not in value:
+                    raise ValueError(
+                        f"Unknown item {brief(value['type'])} without a role. If it is an item of OpenAI Responses, "
+                        'pass form="responses".'
+                    )
             # Requests do not accept the extra fields of other formats.
             messages += [
                 Message({name: field for name, field in message.raw.items() if name != "native"})
                 for message in messages_of(records, pairing)
             ]
         else:
-            messages += read_form([_record(value) for value in records], form, pairing)
+            messages += read_form([_record(value) for value in records], group_form, pairing)
     pairing.forget_answered()
     return [
         message if (raw := json_value(message.raw)) is message.raw else Message(raw)
@@ -96,7 +108,7 @@ def check_sendable(messages: Iterable[Message]) -> None:
 
 
 def is_plain(value: Any) -> bool:
-    """Return True if a message is in OpenAI's own format.
+    """Return True if a message is in OpenAI's own format, with ids.
 
     A `Message` counts as being in that format.
     """
@@ -104,19 +116,10 @@ def is_plain(value: Any) -> bool:
         return isinstance(value, Message)
     content = value.get("content")
     calls = as_list(value.get("tool_calls"))
-    return (content is None or isinstance(content, str)) and all(
-        isinstance(call, Mapping) and "function" in call for call in calls
+    has_id = value["role"] != "tool" or value.get("tool_call_id")
+    return bool(has_id and (content is None or isinstance(content, str))) and all(
+        isinstance(call, Mapping) and "function" in call and call.get("id") for call in calls
     )
-
-
-def _is_item(value: Any) -> bool:
-    """Return True if a plain message is also an OpenAI Responses item."""
-    is_spoken = isinstance(value, Mapping) and value.get("role") in (
-        "user",
-        "assistant",
-        *SYSTEM_ROLES,
-    )
-    return is_spoken and value.keys() <= {"role", "content"}
 
 
 def provider_form(value: Any) -> Form | None:

@@ -126,7 +126,7 @@ class RequestRules:
 
         Only tool results can be shortened.
         """
-        if message.role not in RESULT_ROLES:
+        if message.role not in RESULT_ROLES or message.is_whole:
             return tokens
         least = LEAST_RESULT
         if not message.is_cuttable:

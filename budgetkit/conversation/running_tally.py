@@ -44,7 +44,7 @@ from budgetkit.plan import Grant, Item, fit
 from budgetkit.pruning import WHOLE, History, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.requests import read_tools
-from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
+from budgetkit.requests.reading.forms import form_of_all, origin_of, place_in_record
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
 from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter
@@ -279,11 +279,13 @@ class RunningTally(TallyState):
         rules = self.rules
         slots = self.history.slots
         slot = len(slots)
-        caller = self._match_call(slot, message)
+        before, after = place_in_record(message.raw)
+        first = max(0, slot - before)  # of the messages of its record
+        caller = self._match_call(first, message)
         unit = self.start if rules.policy.unit == "turn" and self.turn else slot
         if caller is not None:
             unit = slots.unit[caller]
-        elif follows(message.raw) and slot:
+        elif before and slot:
             unit = slots.unit[slot - 1]
 
         # its slot in the history, which it enters later
@@ -314,18 +316,20 @@ class RunningTally(TallyState):
             self.system = (message,)
             self.count_schemas()
 
-        # It is sent at once, unless it is a call without all its results, or a result that waits for others.
-        if message.tool_call_id and caller is None:
+        # It is sent at once, unless it is a call without all its results, or a result that waits for others. All
+        # messages of a record are sent together.
+        if message.tool_call_id and caller is None and not before + after:
             return
-        if caller is not None and message.tool_call_id:
-            self.early_results[caller] = [*self.early_results.get(caller, ()), slot]
-            if not self.open_calls.get(caller):
-                complete = self.early_results.pop(caller)
-                if caller in self.unsent:
-                    complete.insert(0, caller)
-                self._enter_shown(complete)
-        elif not self.open_calls.get(slot):
-            self._enter_shown([slot])
+        owner = first
+        if caller is not None and message.tool_call_id and not before + after:
+            owner = caller
+        if owner != slot:
+            self.early_results[owner] = [*self.early_results.get(owner, ()), slot]
+        if not (self.open_calls.get(owner) or after):
+            complete = self.early_results.pop(owner, [])
+            if owner in self.unsent:
+                complete.insert(0, owner)
+            self._enter_shown(complete)
 
     def note_form(self, message: Message) -> None:
         """Record a message's provider format, and whether it is plain text."""
@@ -341,17 +345,37 @@ class RunningTally(TallyState):
         """The default format for sending: the messages' own format, or "chat"."""
         return form_of_all(self.forms)
 
-    def _match_call(self, slot: int, message: Message) -> int | None:
-        """Record a message's calls, or return the slot of the answered call."""
+    def _match_call(self, first: int, message: Message) -> int | None:
+        """Record a message's calls, or return the slot of the answered call.
+
+        The calls of a record belong to its first message.
+        """
         answered = answered_call(message)
         if message.tool_calls:
-            self.calling_slots.update({call.id: slot for call in message.tool_calls})
-            self.open_calls[slot] = {call.id for call in message.tool_calls if call.id}
+            ids = {call.id for call in message.tool_calls}
+            self.calling_slots.update(dict.fromkeys(ids, first))
+            self.open_calls[first] = self.open_calls.get(first, set()) | ids - {""}
             return None
         caller = None if answered is None else self.calling_slots.get(answered)
         if caller is not None and answered:
-            self.open_calls[caller] = self.open_calls.get(caller, set()) - {answered}
+            if answered not in self.open_calls.get(caller, ()):
+                return None  # a second result of the same call
+            self.open_calls[caller] = self.open_calls[caller] - {answered}
         return caller
+
+    def sent_after(self, slot: int, message: Message) -> int:
+        """Return the slot after which a message is sent.
+
+        This is the slot of the call for a result that came late, after another message. All messages of a record have
+        the slot of the first. Any other message has its own slot.
+        """
+        before, after = place_in_record(message.raw)
+        if before or after or not message.tool_call_id:
+            return slot - before
+        caller = self.calling_slots.get(message.tool_call_id, slot)
+        between = [self.entries[at].message for at in range(caller + 1, slot) if at in self.entries]
+        is_late = any(not (other.tool_calls or other.tool_call_id) for other in between)
+        return caller if is_late else slot
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
         """Mark messages as sent, and add their tokens to the sums."""

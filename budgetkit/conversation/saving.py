@@ -183,8 +183,9 @@ def _refuse_strangers(tally: RunningTally, summaries: Collection[int]) -> None:
         ),
     ]
     for what, places, known in parts:
+        # Counter(mapping) would take the values as counts, so the places are listed.
         strange = [
-            slot for slot, times in Counter(places).items() if times > 1 or slot not in known
+            slot for slot, times in Counter([*places]).items() if times > 1 or slot not in known
         ]
         if strange:
             raise ValueError(

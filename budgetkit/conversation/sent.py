@@ -178,7 +178,7 @@ class SentRequest:
         """Write chat messages in a format, and read them as providers do."""
         messages = write_messages(raws, form, most_head)
         if form == "chat":
-            read = tuple(map(Message, messages.messages))
+            read = tuple(map(Message, raws))
             kinds = (kind for message in read for kind in message.uncounted)
             billed = ProviderRequest(form, messages=read, uncounted=tuple(kinds))
         else:

@@ -265,6 +265,7 @@ class Trimmed(list[Data]):
         after: Sequence[Raw],
         notes: Sequence[str] = (),
         unwritten: Callable[[], list[str]] = list,
+        form: Form | None = None,
     ) -> None:
         super().__init__(messages)
         # A copy, because the caller may add to the list later.
@@ -272,13 +273,14 @@ class Trimmed(list[Data]):
         self._after = after  # the sent messages, in OpenAI's chat format
         self._notes = tuple(notes)
         self._unwritten = unwritten  # called only when the warnings are read
+        self._form = form
 
     @property
     def left(self) -> tuple[Removal, ...]:
         """Dropped, shortened and unanswered messages, in their original format."""
         left = []
         waiting = [dict(raw) for raw in self._after]
-        messages = read_values([self._before])
+        messages = read_values([self._before], form=self._form)
         unanswered = {*unpaired(messages)}
         # Compare from the end, because the newest of several equal messages are kept.
         for place, message in reversed([*enumerate(messages)]):
@@ -300,7 +302,7 @@ class Trimmed(list[Data]):
         notes = [*self._notes, *uncounted_notices(self._unwritten())]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
-        newest_message = read_values([self._before])[-1:]
+        newest_message = read_values([self._before], form=self._form)[-1:]
         left = self.left[-1:]
         if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
             role = newest_message[0].role
@@ -409,7 +411,7 @@ def trim(
         if isinstance(conversation, list | tuple):
             suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is None:
-            conversation = read_values([conversation])
+            conversation = read_values([conversation], form=form)
             # The engine is needed to drop a whole record, and to warn about uncounted content.
             if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
@@ -425,7 +427,7 @@ def trim(
             conversation = [*map(Message, suffix.messages)]
 
     # Otherwise the engine shortens messages; if that is not enough, only required messages are kept.
-    conversation = read_values([conversation])
+    conversation = read_values([conversation], form=form)
     request, engine = first_request(rules, conversation, tools)
     if request.over:
         questions = [place for place, message in enumerate(conversation) if message.role == "user"]
@@ -447,7 +449,7 @@ def trim(
         return Trimmed(fitting, messages, fitting, engine.notes)
     # System messages that this format keeps in a separate field are put first.
     in_form = fitting[: sent.written.head] + sent.written.messages
-    return Trimmed(in_form, messages, fitting, [*engine.notes, *sent.warnings])
+    return Trimmed(in_form, messages, fitting, [*engine.notes, *sent.warnings], form=form)
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:

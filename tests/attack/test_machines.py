@@ -329,6 +329,11 @@ class ConversationMachine(RuleBasedStateMachine):
         self.talk = bk.Conversation.from_json(saved, self.policy, len, **self.more)
         assert self.talk.to_json() == saved
 
+    @invariant()
+    def what_is_saved_can_be_loaded(self) -> None:
+        if hasattr(self, "talk"):
+            bk.Conversation.from_json(self.talk.to_json(), self.policy, len, **self.more)
+
 
 TestRunning = ConversationMachine.TestCase
 TestRunning.settings = settings(max_examples=examples(60), stateful_step_count=20)
@@ -373,7 +378,10 @@ def calls_of(form: str, ids: list[str]) -> list[Any]:
     """Write parallel calls in a form."""
     if form == "gemini":
         return [
-            {"role": "model", "parts": [{"functionCall": {"name": i, "args": {}}} for i in ids]}
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"name": "look", "args": {}}} for _ in ids],
+            }
         ]
     if form == "converse":
         uses: list[Any] = [{"toolUse": {"toolUseId": i, "name": "look", "input": {}}} for i in ids]
@@ -394,7 +402,7 @@ def results_of(form: str, results: dict[str, str], picture: bool) -> list[Any]:
     blocks: list[Any] = []
     for id, text in results.items():
         if form == "gemini":
-            answer = {"name": id, "response": {"result": text}}
+            answer = {"name": "look", "response": {"result": text}}
             blocks.append({"functionResponse": answer})
         elif form == "converse":
             content = [{"text": text}]
@@ -433,7 +441,7 @@ class RulesMachine(RuleBasedStateMachine):
         self.inside: dict[str, set[str]] = {}  # of each summary, the marks that it stands for
 
     @initialize(
-        rule=st.sampled_from(sorted(GENERAL)),
+        rule=st.sampled_from([*sorted(GENERAL), *["summarise"] * 4]),
         form=st.sampled_from(sorted(RULES)),
         window=st.sampled_from([1_500, 6_000, 24_000]),
         start_on=st.sampled_from(["user", "any"]),
@@ -483,27 +491,47 @@ class RulesMachine(RuleBasedStateMachine):
     @rule(
         share=st.sampled_from([0.0, 0.02, 0.1, 0.45]),
         steps=st.lists(
-            st.tuples(st.integers(1, 3), st.sampled_from([0.0, 0.05, 0.2, 0.8]), st.booleans()),
+            st.tuples(
+                st.integers(1, 3),
+                st.sampled_from([0.0, 0.05, 0.2, 0.8]),
+                st.booleans(),
+                st.sampled_from(["at once", "at once", "late", "never"]),
+            ),
             max_size=3,
         ),
         saves=st.booleans(),
         turns=st.integers(1, 4),
     )
     def turn(
-        self, share: float, steps: list[tuple[int, float, bool]], saves: bool, turns: int
+        self, share: float, steps: list[tuple[int, float, bool, str]], saves: bool, turns: int
     ) -> None:
+        """Calls are answered at once, late or never. Gemini's have no ids, so they are never late."""
         for _ in range(turns):
             self.add(said_by(self.form, "user", self.text(share)))
             self.ask()
-            for number, size, picture in steps:
+            late: list[Any] = []
+            for number, size, picture, when in steps:
                 ids = [self.mark("call")[1:-1] for _ in range(number)]
                 self.add(*calls_of(self.form, ids))
                 if saves:
                     self.restart()
-                results = {id: self.text(size) for id in ids}
-                self.add(*results_of(self.form, results, picture))
+                if when == "never":
+                    self.add(said_by(self.form, "user", self.text(share)))
+                    self.ask()
+                    continue
+                results = results_of(self.form, {id: self.text(size) for id in ids}, picture)
+                if when == "late" and self.form != "gemini":
+                    late += results
+                    self.live -= {*MARK.findall(json.dumps(results))}
+                    continue
+                self.add(*results)
                 self.ask()
             self.add(said_by(self.form, "assistant", self.text(share)))
+            if late:
+                self.add(said_by(self.form, "user", self.text(share)), *late)
+                self.live |= {*MARK.findall(json.dumps(late))}
+                self.ask()
+                self.add(said_by(self.form, "assistant", self.text(share)))
             if saves:
                 self.restart()
 
@@ -533,6 +561,7 @@ class RulesMachine(RuleBasedStateMachine):
 
     def ask(self) -> None:
         self.check(self.talk.request())
+        self.restart()
 
     def check(self, request: Any) -> None:
         assert [*RULES[self.form](request.messages)] == []

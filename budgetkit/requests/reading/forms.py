@@ -16,21 +16,22 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 A record with several tool results is split into one record per result; `places` are the positions of a part's blocks in
 the original record. Some records become several messages but cannot be split, such as an answer with results of the
 provider's own tools. In that case, the first message has the record, and the other messages are only marked as parts of
-that record. A shortened message is marked as rewritten.
+that record. A shortened message is marked as rewritten, and a result that must not be shortened as whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from budgetkit.message import ORIGIN, Data, Message, Raw
+from budgetkit.message import ORIGIN, RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named
 from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.requests.reading.parts import objects_in, sorted_part
-from budgetkit.requests.reading.records import Records, read_records
+from budgetkit.requests.reading.records import Records, is_generic, is_record, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
+SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
 
 #: Key for bytes stored as text in a saved message: {"type": "file", "base64": "QUJD"}.
 BYTES = "base64"
@@ -51,24 +52,30 @@ _ANTHROPIC: Mapping[str, str] = {
     "redacted_thinking": "data",
     "image": "source",
     "document": "source",
+    "search_result": "source",
+    "compaction": "content",
+    "container_upload": "file_id",
 }
-#: Types of items without a role in a request to OpenAI Responses.
+#: Types of items other than messages in a request to OpenAI Responses.
 _ITEMS = (
     "reasoning",
     "item_reference",
     "compaction",
     "mcp_list_tools",
     "mcp_approval_request",
+    "additional_tools",
 )
-_ITEM_ENDINGS = ("_call", "_call_output", "_approval_response")
+_ITEM_ENDINGS = ("_call", "_output", "_approval_response")
 _ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
+#: Fields of a message in a request to OpenAI Responses.
+_ITEM_FIELDS = {"type", "id", "role", "content", "status", "phase"}
 
 
 def form_of(record: Any) -> Form | None:
-    """Return a message's provider format, or None for chat and unknown formats.
+    """Return a message's provider format, or None for an unknown format.
 
     >>> form_of({"role": "model", "parts": [{"text": "Hello."}]}), form_of({"role": "user", "content": "Hello"})
-    ('gemini', None)
+    ('gemini', 'chat')
     """
     if not isinstance(record, Mapping):
         return None
@@ -77,22 +84,63 @@ def form_of(record: Any) -> Form | None:
         return None if any("type" in part for part in objects_in(parts)) else "gemini"
 
     kind = record.get("type")
-    if "role" not in record:
+    if "role" not in record or kind in _ITEMS:
         is_item = isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS))
         return "responses" if is_item else None
-    if record["role"] not in ("user", "assistant", "system", "developer"):
-        return None
-    if kind == "message" and "stop_reason" in record:  # an unmodified answer
-        return "anthropic"
-
     blocks = objects_in(record.get("content"))
+    if record["role"] not in SPEAKERS:
+        return "chat" if _is_chat(record, blocks) else None
+    if kind == "message":  # an unmodified answer of Anthropic has a reason
+        return "anthropic" if "stop_reason" in record else "responses"
+
     if any(block.get("type") in _ITEM_PARTS for block in blocks):
         return "responses"
     if blocks and all("type" not in block for block in blocks):
         return "converse"
     if any(map(_is_anthropic, blocks)):
         return "anthropic"
-    return None
+    return "chat" if _is_chat(record, blocks) else None
+
+
+def is_item_among(record: Any) -> bool:
+    """Return True if a record is an item when it is among items of OpenAI Responses.
+
+    This includes items of unknown types, and messages that could also be in another format.
+
+    >>> is_item_among({"type": "new_item", "id": "1"}), is_item_among({"role": "tool", "content": "Hello"})
+    (True, False)
+    """
+    if not isinstance(record, Mapping):
+        return False
+    kind = record.get("type")
+    if record.get("role") in SPEAKERS:
+        return kind not in (None, "message") or record.keys() <= _ITEM_FIELDS
+    return isinstance(kind, str) and not is_record(record)
+
+
+def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
+    """Return True for a message in OpenAI's chat format, or with unknown blocks.
+
+    A message that another program writes in its own format is converted instead.
+    """
+    calls = objects_in(record.get("tool_calls"))
+    return (
+        record["role"] in ROLES
+        and is_generic(record)
+        and all("function" in call or "custom" in call for call in calls)
+        and all(map(_is_kept, blocks))
+    )
+
+
+def _is_kept(block: Raw) -> bool:
+    """Return True for a content block that is not converted to another block."""
+    kind = block.get("type")
+    if kind in ("thinking", "text"):  # Mistral's thinking
+        return kind == "thinking" or isinstance(block.get("text"), str)
+    return isinstance(kind, str) and all(
+        sort == "text" and (value["type"] != "image_url" or kind == "image_url")
+        for sort, value in sorted_part(block)
+    )
 
 
 def _is_anthropic(block: Raw) -> bool:
@@ -119,7 +167,8 @@ def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     field = blocks_field(form)
     blocks = record.get(field)
     whole: list[tuple[Data, tuple[int, ...]]] = [(dict(record), ())]
-    if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
+    is_typed = form in ("chat", "responses")
+    if is_typed or not isinstance(blocks, list | tuple) or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
     results = [place for place, kind in enumerate(kinds) if "result" in kind]
@@ -142,7 +191,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     >>> message.text, message.raw["origin"]["records"]
     ('Hello.', [{'role': 'model', 'parts': [{'text': 'Hello.'}]}])
     """
-    row = format_named(ROWS[form])
+    row = format_named(ROWS[form]) if form in ROWS else None
     read = Records()
     origins: list[Data] = []
     for record in records:
@@ -170,7 +219,10 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     messages = []
     for raw, origin in zip(read.messages, origins, strict=True):
         fields = {name: value for name, value in raw.items() if name != "native"}
-        messages.append(Message({**fields, ORIGIN: origin}))
+        if raw["role"] in RESULT_ROLES and _is_whole(origin):
+            origin["whole"] = True
+        is_unchanged = form == "chat" and origin["records"] == [fields]
+        messages.append(Message(fields if is_unchanged else {**fields, ORIGIN: origin}))
     return messages
 
 
@@ -196,14 +248,13 @@ def is_bytes(value: Raw) -> bool:
 def form_of_all(forms: Collection[str]) -> str:
     """Return the format in which to send messages of the given formats.
 
-    This is the only format in ``forms``, or chat if there are none or several.
+    This is the only format in ``forms`` beside chat, or chat if there are none or several.
 
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
     """
-    if len(forms) == 1:
-        return next(iter(forms))
-    return "chat"
+    others = {*forms} - {"chat"}
+    return others.pop() if len(others) == 1 else "chat"
 
 
 def origin_of(raw: Raw) -> Raw | None:
@@ -213,7 +264,7 @@ def origin_of(raw: Raw) -> Raw | None:
     True
     """
     origin = raw.get(ORIGIN)
-    if not isinstance(origin, Mapping) or origin.get("form") not in ROWS:
+    if not isinstance(origin, Mapping) or origin.get("form") not in get_args(Form):
         return None
     records = origin.get("records")
     if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
@@ -235,7 +286,28 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
     return {origin["form"] for raw in raws if (origin := origin_of(raw)) is not None}
 
 
-def follows(raw: Raw) -> bool:
-    """Return True if a message shares its record with the previous message."""
+def place_in_record(raw: Raw) -> tuple[int, int]:
+    """Return the numbers of messages of the same record before and after a message.
+
+    Both numbers are 0 if the record is only this message, or can be split.
+    """
     origin = origin_of(raw)
-    return origin is not None and not origin["records"]
+    if origin is None or "parts" not in origin or "places" in origin:
+        return 0, 0
+    return origin["part"], origin["parts"] - origin["part"] - 1
+
+
+def _is_whole(origin: Raw) -> bool:
+    """Return True if no valid record has less text than a tool result's record.
+
+    The text of such a result is never shortened.
+    """
+    if "parts" in origin and "places" not in origin:
+        return True
+    record = origin["records"][-1]
+    if origin["form"] == "responses":
+        output = record.get("output")
+        parts = objects_in(output) or [{}]
+        return not isinstance(output, str) and any("type" not in part for part in parts)
+    blocks = objects_in(record.get("content"))
+    return origin["form"] == "anthropic" and any(block["type"] != "tool_result" for block in blocks)

@@ -43,16 +43,24 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """The tool calls read so far, with the ids of unanswered calls."""
+    """The tool calls read so far, with the ids of unanswered calls.
+
+    Calls without other messages between them have the same `group`. A result without an id answers a call of the newest
+    group, since an older call may never be answered.
+    """
 
     tools: dict[str, str] = field(default_factory=dict)
-    waiting: list[str] = field(default_factory=list)
+    # Group of each unanswered call, by id.
+    waiting: dict[str, int] = field(default_factory=dict)
+    group: int = 0
+    # Providers' formats of the messages so far.
+    forms: set[str] = field(default_factory=set)
     # Number of calls of each tool without an id.
     named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
         """Discard answered and very old calls, to bound memory use."""
-        del self.waiting[:-_MOST_WAITING]
+        self.waiting = dict([*self.waiting.items()][-_MOST_WAITING:])
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
 
@@ -76,8 +84,9 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
             message = deepcopy(message)
             messages[place] = message_at_line(line, message)
             calls = _calls_of(message)
+        pairing.group += message.get("role") != "assistant"
         for call in calls:
-            pairing.waiting.append(_give_id(call, pairing))
+            pairing.waiting[_give_id(call, pairing)] = pairing.group
         if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
             orphans += 1
             answer = {**message, "role": "function"}
@@ -148,8 +157,11 @@ def _answers(message: Data, pairing: Pairing) -> bool:
     if not id:
         name = message.get("name")
         of_this_tool = [call for call in pairing.waiting if pairing.tools[call] == name]
-        candidates = of_this_tool or ([] if name else pairing.waiting)
-        id = message["tool_call_id"] = (candidates or pairing.waiting or [""])[0]
-    if id in pairing.waiting:
-        pairing.waiting.remove(id)
-    return isinstance(id, str) and bool(id) and id in pairing.tools
+        candidates = of_this_tool or pairing.waiting
+        # The first call of the newest group.
+        id = max(candidates, key=pairing.waiting.__getitem__, default="")
+        message["tool_call_id"] = id
+    if not id or not isinstance(id, str):
+        return False
+    pairing.waiting.pop(id, None)
+    return id in pairing.tools

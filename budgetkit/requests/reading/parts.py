@@ -97,6 +97,8 @@ def _mark(part: Raw) -> str:
             and kind not in ("tool-call", "tool-result")
         ):
             return "dynamic-tool"  # the AI SDK writes a known tool's name into the type
+        if kind.endswith("_call") and part.get("call_id"):  # an item of Responses with an output
+            return "function_call"
         endings = format_table("endings").items()
         return next((mark for ending, mark in endings if kind.endswith(ending)), kind)
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
@@ -139,11 +141,14 @@ def _misspelt(part: Raw, paths: Sequence[str]) -> Data:
 
 def _result(part: Raw, mark: str) -> Data:
     id, name, output = (value_at(part, path) for path in format_table("results")[mark])
+    if id is None and mark == "function_call_output":
+        # Named after its call, which has no id either.
+        name = str(part.get("type")).replace("_output", "_call")
     if isinstance(output, Mapping) and "type" in output:
         output = [output]
     contents = [] if output is None else [{"type": "text", "text": _json(output)}]
     if output and _is_content(output):
-        contents = _contents(output)
+        contents = _contents(output) or contents
     contents += _contents(value_at(part, format_table("result_parts").get(mark, "")))
     is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
     misspelt = [*_misspelt(part, format_table("results")[mark])] if output is None else []

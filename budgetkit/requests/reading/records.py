@@ -129,6 +129,12 @@ def is_record(value: Any) -> bool:
     )
 
 
+def is_generic(value: Raw) -> bool:
+    """Return True for a message with a role and content, as OpenAI and Anthropic write it."""
+    row = _row_of_record(value, None)
+    return row is None or row.name in ("", "anthropic")
+
+
 def _row_of_record(raw: Any, last: Format | None) -> Format | None:
     """Return the row of a record's format, or None for OpenAI's format.
 
@@ -332,7 +338,7 @@ def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
 
 def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Data:
     id = value_at(raw, row.result)
-    name = value_at(raw, "name|message.author.name|tool_call_metadata.function_name")
+    name = value_at(raw, "name|tool_name|message.author.name|tool_call_metadata.function_name")
     contents = [value for kind, value in parts if kind == "text"]
     return result_message(role, None if id is None else str(id), name, contents)
 

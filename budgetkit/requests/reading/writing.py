@@ -27,6 +27,8 @@ from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
+# Fields that differ between formats.
+_CONVERTED = {"reasoning_content", "tool_calls"}
 # Forms with the system text outside the messages.
 _BESIDE = (
     "anthropic",
@@ -73,7 +75,8 @@ def write_messages(
     [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
     """
     if form == "chat":
-        return ProviderMessages(form, [as_chat(raw) for raw in raws], [*range(1, len(raws) + 1)])
+        records = [record for raw in raws for record in _records([raw], form, {})]
+        return ProviderMessages(form, records, [*range(1, len(raws) + 1)])
 
     check_choice("form", form, get_args(Form))
     head = 0
@@ -181,7 +184,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
     """Write one message, or one record's messages, in a provider's format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
-    came = bool(origins) and origins[0]["form"] == form
+    came = bool(origins) and (origins[0]["form"] == form or _is_shared(group[0], form))
     records = origins[0]["records"] if came else []
     has_bytes = bool(records) and any(origin.get("bytes") for origin in origins)
     is_cut = any("rewritten" in origin for origin in origins)
@@ -194,6 +197,17 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
     if has_bytes:
         return [_with_bytes(record) for record in records]
     return list(records)
+
+
+def _is_shared(raw: Raw, form: str) -> bool:
+    """Return True if a message of the chat format is valid in another format as it came.
+
+    Such a message has blocks of unknown types, for which there is no other way to write them.
+    """
+    origin = raw[ORIGIN]
+    is_typed = origin["form"] == "chat" and form in ("anthropic", "responses")
+    is_spoken = raw["role"] not in RESULT_ROLES and not raw.keys() & _CONVERTED
+    return is_typed and is_spoken and origin["records"][0].keys() == {"role", "content"}
 
 
 def _with_bytes(value: Any) -> Any:
@@ -231,6 +245,8 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept.
     """
     text = Message(raw).text
+    if Message(raw).is_whole:
+        return dict(record)
     if form == "responses":
         if "output" in record:
             part = {"type": "input_text", "text": text}
@@ -292,6 +308,8 @@ def _with_others(text: Data, others: Sequence[Raw]) -> Any:
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
     """Convert a message to the provider's format, or skip an empty one."""
     message = Message(raw)
+    if form == "chat":
+        return [dict(raw)]
     if form == "responses":
         return _items(message)
     speaker = "user"
