@@ -2,8 +2,8 @@
 
 The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
 are cut, the model has ended, something cannot be counted, or tokens are estimated without a reserve for the error.
-Images of unknown size are counted at their largest. Each failure comes with the plan and a fix. Misspelled, unknown or
-missing input, or input of a wrong type, is an error, so that a mistake never passes.
+Images of unknown size are counted at their largest, and must fit. Each failure comes with the plan and a fix.
+Misspelled, unknown or missing input, or input of a wrong type, is an error, so that a mistake never passes.
 """
 
 from __future__ import annotations
@@ -342,7 +342,8 @@ def check(
             uncounted += uncounted_parts(request, rules, models[-1], partial(own.charges, request))
         where = one_line(trace.id)
         sized = tuple(at_largest(m, rules.model if rules else "") for m in trace.messages)
-        if sized != trace.messages:
+        has_unsized = sized != trace.messages
+        if has_unsized:
             trace = replace(trace, messages=sized)
             where += ", with images of unknown size at their largest"
         tally = trace.tally(count, lines.roles or DEFAULT_ROLES, own_framing)
@@ -361,6 +362,8 @@ def check(
         failures += own_failures
         conversations_failing += bool(own_failures)
         cut.append(any(column["cut"].any() for column in requests.columns.values()))
+        if has_unsized and cut[-1]:
+            uncounted.append("image of unknown size")
         if policy is not None:
             pruned = replay(
                 trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing
