@@ -96,7 +96,11 @@ class Share:
     _exact: Fraction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_exact", _exact_ratio(self.ratio))
+        exact = exact_number(self.ratio)
+        if exact is None or not 0 <= exact <= 1:
+            expected = "a number from 0 to 1, such as 0.15 for 15 %"
+            raise ValueError(out_of_range("ratio", self.ratio, expected))
+        object.__setattr__(self, "_exact", exact)
         object.__setattr__(self, "at_least", check_tokens("at_least", self.at_least))
         if self.at_most is None:
             return
@@ -263,12 +267,3 @@ def exact_number(value: object) -> Fraction | None:
     ):
         return None
     return Fraction(decimal)
-
-
-def _exact_ratio(ratio: object) -> Fraction:
-    exact = exact_number(ratio)
-    if exact is None or not 0 <= exact <= 1:
-        raise ValueError(
-            out_of_range("ratio", ratio, "a number from 0 to 1, such as 0.15 for 15 %")
-        )
-    return exact

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from budgetkit.budget import brief
@@ -16,9 +17,10 @@ from budgetkit.counters.protocol import as_counter
 from budgetkit.message import RESULT_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.plan import Plan
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
-from budgetkit.requests.billing.charges import count_charges, uncharged_thinking, unwritten_tools
+from budgetkit.requests.billing.charges import count_charges
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.billing.openai import OpenAIRules
+from budgetkit.requests.billing.request_count import uncounted_parts
 from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
 
 #: Formats whose providers require that a user message comes first.
@@ -203,11 +205,8 @@ class SentRequest:
         """Warnings about uncounted parts, and about messages that providers may reject."""
         messages = self.billed.messages
         form = self.written.form
-        names = [
-            *self.billed.uncounted,
-            *uncharged_thinking(messages, form, self.framing.rules),
-            *unwritten_tools(self.billed.tools, lambda: self.framing.charges(self.billed)),
-        ]
+        charges = partial(self.framing.charges, self.billed)
+        names = uncounted_parts(self.billed, self.framing.rules, None, charges)
         images = [image for message in messages for image in message.images]
         if any(sized(image) is None for image in images):
             names.append("the actual size of an image")

@@ -13,6 +13,7 @@ choices, not measurements.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
@@ -22,7 +23,7 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.amounts import MOST_TOKENS, Share, tokens_of
+from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import many, nearest_name, one_line
 from budgetkit.budget.validation import OUTPUT, other_roles
 from budgetkit.plan.allocating import allocate_frame
@@ -146,12 +147,13 @@ def _larger_window(loss: Loss, plan: Plan) -> str:
     """Suggest a larger window, with its size if that prevents the loss."""
     section = loss.allocation.section
     more = loss.tokens + max(0, -plan.free)
-    window = plan.budget.window + more
-    if plan.replan is not None and window <= MOST_TOKENS:
-        budget = replace(plan.budget, deficit="signed").assign(window=window)
-        granted = plan.replan(budget, plan.contents)[section].granted
-        if granted >= plan[section].granted + loss.tokens:
-            return f"a window larger by {more:,}"
+    if plan.replan is not None:
+        # The window may be too large, or a floor that grows with it may exceed its cap.
+        with suppress(ValueError):
+            budget = replace(plan.budget, deficit="signed").assign(window=plan.budget.window + more)
+            granted = plan.replan(budget, plan.contents)[section].granted
+            if granted >= plan[section].granted + loss.tokens:
+                return f"a window larger by {more:,}"
     return "a larger window"
 
 

@@ -118,7 +118,12 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
         return Translation(
             budget, config, tuple(f"{name}: {brief(value)}" for name, value in unsaid.items())
         )
-    names = _names(given, _ROLES[called])
+    # The other system's names of sections, by role.
+    names: dict[str, str] = {}
+    for role, theirs in _ROLES[called].items():
+        ours = given.roles.get(role)
+        if ours in given.sections and theirs not in {*given.sections, *names.values()}:
+            names.setdefault(str(ours), theirs)
     renamed = replace(
         given,
         allocations=[
@@ -172,16 +177,6 @@ def trimmed(max_tokens: int) -> Budget:
     return Budget(
         max_tokens, (), lines, undeclared="pool", deficit="signed", roles=_ROLES["request"]
     )
-
-
-def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
-    """Map section names to another system's names, by role."""
-    names: dict[str, str] = {}
-    for role, theirs in roles.items():
-        ours = budget.roles.get(role)
-        if ours in budget.sections and theirs not in {*budget.sections, *names.values()}:
-            names.setdefault(str(ours), theirs)
-    return names
 
 
 def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:

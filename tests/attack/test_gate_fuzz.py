@@ -6,6 +6,7 @@ What is right opens it, which the first test holds; every mutant of it must end 
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ import budgetkit as bk
 from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.extras.shell.pytest_plugin import check_files as checked
+from budgetkit.files import read_toml
 from budgetkit.models import resolve
 from tests.conftest import examples
+from tests.core.test_blocks import MODELS, NAMED, body_of, in_places, spoken
 from tests.messages import assistant, calling, system, user
 
 WRONG = (ValueError, TypeError, LookupError, OSError)
@@ -441,3 +444,157 @@ def test_a_misspelt_key_of_a_call_is_refused() -> None:
     said = {"messages": [calling(call)]}
     with pytest.raises(ValueError, match="Unknown key 'argumnts' of a tool call"):
         check(BUDGET, traces=[bk.Trace("one", tuple(map(bk.Message, said["messages"])))])
+
+
+#: Names that a field, a block or an item has somewhere, and two that none has.
+NEW_NAMES = [
+    "attachments",
+    "experimental_attachments",
+    "documents",
+    "document",
+    "context",
+    "thread",
+    "files",
+    "citations_of",
+    "memory",
+    "image_generation_call",
+    "tool_search_call",
+    "tool_search_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "mcp_list_tools",
+    "computer_call",
+    "compaction",
+    "custom_tool_call_output",
+    "code_interpreter_call",
+    "container_upload",
+    "item_reference",
+    "program_output",
+    "foo",
+    "unheardOf",
+]
+
+
+@st.composite
+def uncounted_bodies(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a request in which one block, item, field, role or tool is of a kind that is not counted."""
+    form = draw(st.sampled_from(sorted(NAMED)))
+    name = draw(
+        st.sampled_from(NEW_NAMES) | st.from_regex(r"[a-z]{3,9}_[a-z]{3,9}", fullmatch=True)
+    )
+    text = {"text": "Look."}
+    if form not in ("gemini", "converse"):
+        text["type"] = "input_text" if form == "responses" else "text"
+    (question,) = spoken(form, text)
+    how = draw(st.sampled_from(["block", "item", "field", "role", "tool", "setting"]))
+    if how == "item" and form == "responses":
+        return body_of(form, [question, {"type": name, "call_id": "a", "output": LONG}])
+    if how == "field":
+        value = draw(st.sampled_from([LONG, [LONG], {"text": LONG}]))
+        return body_of(form, [{**question, name: value}])
+    if how == "role":
+        return body_of(form, [question, {**question, "role": name}])
+    if how == "tool":
+        return {**body_of(form, [question]), "tools": [{"type": name, "names": [LONG]}]}
+    if how == "setting":
+        return {**body_of(form, [question]), **draw(settings_beside(form))}
+    block = {"type": name, "payload": LONG} if "type" in text else {name: {"payload": LONG}}
+    block = draw(st.sampled_from([*NAMED[form], block]))
+    return body_of(form, draw(st.sampled_from(in_places(form, block))))
+
+
+@st.composite
+def settings_beside(draw: st.DrawFn, form: str) -> dict[str, Any]:
+    """Return a field under which a provider adds content to the prompt."""
+    conditions = sorted(read_toml("framings.toml")["request"][form]["beside"])
+    path, _, value = draw(st.sampled_from(conditions)).partition("=")
+    keys = draw(st.sampled_from(path.split("|"))).split(".")
+    field: Any = value or {"a": [LONG]}
+    for key in reversed(keys):
+        field = {key: field}
+    return dict(field)
+
+
+@settings(max_examples=examples(150))
+@given(body=uncounted_bodies())
+@pytest.mark.filterwarnings("ignore")
+def test_whatever_a_request_is_not_counted_for_closes_the_gate(body: dict[str, Any]) -> None:
+    """The gate had a list of its own, without the fields of messages and the items of Responses."""
+    names = [
+        name
+        for name in bk.count_request(body).uncounted
+        # The title of a file is no field of a request. Images are counted at their largest.
+        if not name.startswith("field ") and name != "image of unknown size"
+    ]
+    try:
+        found = check(ROOMY, traces=[bk.load_trace(body)], model=body["model"])
+    except WRONG:
+        return
+    (estimate,) = found.failures if names else [""]
+    assert [name for name in names if name not in str(estimate)] == []
+
+
+#: Whatever fits it, and all kinds of messages have a section.
+ROOMY = BUDGET.assign(window=900_000, system=200_000, tools=200_000)
+ROOMY = replace(ROOMY, roles={**ROLES, "tool": "history"})
+PICTURE: dict[str, Any] = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "image"),
+    [
+        ("chat", PICTURE),
+        ("chat", {**PICTURE, "image_url": {**PICTURE["image_url"], "width": 0, "height": 9}}),
+        ("responses", {"type": "input_image", "image_url": "https://example.org/a.png"}),
+        ("anthropic", {"type": "image", "source": {"type": "url", "url": "https://example.org"}}),
+        ("gemini", {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}),
+    ],
+    ids=str,
+)
+def test_images_of_unknown_size_are_checked_at_their_largest(form: str, image: Any) -> None:
+    """They passed at the price of 1,024 x 1,024 pixels: 24,606 tokens of at most 60,026."""
+    body = body_of(form, spoken(form, image) * 9)
+    count = bk.count_request(body)
+    assert count.uncounted == ("image of unknown size",)
+    assert count.interval[1] is not None
+    (found, wide) = (
+        check(
+            bk.Budget(window, [bk.Reserve("safety", 10)], [bk.Allocation("history")], roles=ONE),
+            traces=[bk.load_trace(body)],
+            model=body["model"],
+        )
+        for window in (count.tokens + 200, 2 * count.interval[1])
+    )
+    assert wide.passed
+    assert wide.sections["history"] > count.tokens
+    assert wide.sections["history"] > 0.85 * count.interval[1]  # an estimate is up to 13 % lower
+    assert [failure.code for failure in found.failures] == ["estimate"]
+    assert "image of unknown size cannot be counted" in str(found)
+
+
+ONE = dict.fromkeys(["system", "tools", "user", "assistant", "tool", "current"], "history")
+
+
+def test_a_failure_says_that_images_are_counted_at_their_largest() -> None:
+    budget = bk.Budget(2_000, (), [bk.Allocation("history", required=True)], roles=ONE)
+    trace = bk.load_trace(body_of("chat", spoken("chat", PICTURE) * 9))
+    found = check(budget, traces=[trace], model="gpt-4o")
+    assert ", with images of unknown size at their largest, turn 9: " in str(found)
+    sized = body_of("chat", spoken("chat", {**PICTURE, "width": 64, "height": 64}) * 2)
+    assert check(budget, traces=[bk.load_trace(sized)], model="gpt-4o").passed
+
+
+@pytest.mark.parametrize("answer", ["as the provider sent it", "by hand"])
+def test_an_answer_that_is_sent_back_with_its_usage_opens_the_gate(answer: str) -> None:
+    more = {
+        "id": "a",
+        "type": "message",
+        "model": "m",
+        "stop_reason": "end_turn",
+        "usage": {"a": 1},
+    }
+    said: dict[str, Any] = {"role": "assistant", "content": [{"type": "text", "text": "So."}]}
+    said |= more if answer == "as the provider sent it" else {}
+    body = body_of("anthropic", [*TALK["messages"][:1], said, *TALK["messages"][:1]])
+    assert bk.count_request(body).uncounted == ()
+    assert check(ROOMY, traces=[bk.load_trace(body)], model=MODELS["anthropic"]).passed

@@ -8,6 +8,7 @@ import json
 import re
 import warnings
 from base64 import b64encode
+from contextlib import suppress
 from copy import deepcopy
 from datetime import date
 from struct import pack
@@ -1211,3 +1212,38 @@ def test_a_call_without_arguments_is_not_misspelt(part: dict[str, Any]) -> None:
             {"contents": [{"role": "model", "parts": [part]}]}, "gemini-2.5-pro"
         )
     assert not any("unknown" in name for name in count.uncounted)
+
+
+def nested_schema(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+@pytest.mark.parametrize("levels", [300, 480, 600, 2_000])
+@pytest.mark.parametrize("write", [dict, str])
+def test_a_body_nested_deeply_is_counted_or_refused_in_words(levels: int, write: Any) -> None:
+    """It ended with a bare RecursionError."""
+    schema = nested_schema(1 if write is str else levels)
+    tool = {"name": "f", "parameters": schema}
+    response = {"functionResponse": {"name": "f", "response": {"a": schema}}}
+    for body in (
+        {"messages": [{"role": "user", "content": "Why?"}], "tools": [{"function": tool}]},
+        {"contents": [{"role": "user", "parts": [response]}]},
+    ):
+        request: Any = body
+        if write is str:
+            request = json.dumps(body).replace('{"type": "string"}', "[" * levels + "]" * levels)
+        with suppress(ValueError):
+            assert bk.count_request(request).tokens > 0
+            assert levels < 2_000
+        if levels == 2_000:
+            with pytest.raises(ValueError, match="nested too deeply|Invalid JSON"):
+                bk.count_request(request)
+
+
+def test_a_schema_of_eighty_levels_is_counted() -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": nested_schema(80)}}
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Why?"}], "tools": [tool]}
+    assert bk.count_request(body).tokens > 0

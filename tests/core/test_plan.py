@@ -619,3 +619,20 @@ def test_a_section_that_is_called_almost_as_a_declared_one_is_warned_of(make: st
 
 def test_a_section_of_another_name_draws_on_the_pool_without_a_word() -> None:
     assert bk.fit(presets.rag(8_192), [bk.Item("notes", 300)]).warnings == ()
+
+
+def test_a_floor_that_grows_above_its_cap_in_a_larger_window_ends_no_warning() -> None:
+    """The plan's warnings ended with "The floor of 'history' (2,004) is above its cap (2,000)"."""
+    budget = bk.Budget(
+        8_000,
+        [bk.Reserve("output", 1_000, serves="output")],
+        [
+            bk.Allocation("system", 1_000),
+            bk.Allocation("history", 2_000, floor=bk.Share(0.2)),
+            bk.Allocation("current"),
+        ],
+    )
+    plan = bk.allocate(budget, {"system": 10, "history": 10, "current": 9_000})
+    (warning,) = plan.warnings
+    assert warning.endswith("shorten another section, or choose a larger window.")
+    assert "a larger window" in plan._repr_html_()

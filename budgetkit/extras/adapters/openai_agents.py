@@ -34,7 +34,14 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 
     async def fitted(data: Any) -> Any:
         model_data = data.model_data
-        messages = _messages(model_data.input)
+        # Consecutive model outputs are joined, and every other item becomes a message of its own.
+        messages = []
+        for is_output, group in groupby(model_data.input, _is_model_output):
+            run = tuple(group)
+            if is_output:
+                messages.append(Message({**_model_message(run), NATIVE: run}))
+            else:
+                messages += [Message({**_input_message(item), NATIVE: (item,)}) for item in run]
         if text := model_data.instructions:
             messages.insert(0, Message({"role": "system", "content": text, NATIVE: ()}))
         tools = [_schema(tool) for tool in data.agent.tools if hasattr(tool, "params_json_schema")]
@@ -42,21 +49,6 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
         return replace(model_data, input=[item for raw in fitted_messages for item in _items(raw)])
 
     return fitted
-
-
-def _messages(items: Sequence[Any]) -> list[Message]:
-    """Convert items to messages, joining consecutive model outputs.
-
-    Every other item becomes a message of its own.
-    """
-    messages = []
-    for is_output, group in groupby(items, _is_model_output):
-        run = tuple(group)
-        if is_output:
-            messages.append(Message({**_model_message(run), NATIVE: run}))
-        else:
-            messages += [Message({**_input_message(item), NATIVE: (item,)}) for item in run]
-    return messages
 
 
 def _is_model_output(item: Mapping[str, Any]) -> bool:

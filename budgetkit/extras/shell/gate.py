@@ -1,8 +1,9 @@
 """check(): checks of prompts, tools and conversations against a budget.
 
 The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
-are cut, the model has ended, or tokens are estimated without a reserve for the error. Each failure comes with the plan
-and a fix. Misspelled, unknown or missing input, or input of a wrong type, is an error, so that a mistake never passes.
+are cut, the model has ended, something cannot be counted, or tokens are estimated without a reserve for the error.
+Images of unknown size are counted at their largest, and must fit. Each failure comes with the plan and a fix.
+Misspelled, unknown or missing input, or input of a wrong type, is an error, so that a mistake never passes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from budgetkit.counters import (
     estimated_by,
     nearer_sentence,
 )
-from budgetkit.extras.shell.inputs import check_tools
+from budgetkit.extras.shell.inputs import check_tools, tools_in
 from budgetkit.extras.shell.terminal import read_text
 from budgetkit.inputs.budgets import (
     AnyBudget,
@@ -46,7 +47,7 @@ from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.lab.replay.replaying import replay
-from budgetkit.message import Raw, misspelt_keys
+from budgetkit.message import misspelt_keys
 from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
@@ -54,14 +55,13 @@ from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import Columns, RequestBatch
 from budgetkit.plan.plan import free_tokens
 from budgetkit.pruning import Policy, policy_of
-from budgetkit.requests import DEFAULT_FRAMING, Framing, read_tools
-from budgetkit.requests.billing.charges import (
-    count_charges,
-    originals_of,
-    uncharged_thinking,
-    unwritten_tools,
-)
-from budgetkit.requests.reading.request import ProviderRequest, read_request, sealed_thinking
+from budgetkit.requests import DEFAULT_FRAMING, read_tools
+from budgetkit.requests.billing.charges import count_charges, originals_of
+from budgetkit.requests.billing.images import at_largest
+from budgetkit.requests.billing.request_count import uncounted_parts
+from budgetkit.requests.reading.formats import format_names, format_table
+from budgetkit.requests.reading.forms import ROWS, form_of
+from budgetkit.requests.reading.request import ProviderRequest, provider_request, request_shape
 from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 from budgetkit.trace.loading import UnreadableFileError
@@ -76,13 +76,8 @@ _PATH = re.compile(
 _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", "tools")
 #: Keys of other requests' messages, and of an SDK's call, which are not read next to messages.
 _ELSEWHERE = {"input", "contents", "promptVariables", "extra_body"}
-#: Empty messages in each format, to read the other fields of a recorded request.
-_NO_MESSAGES: Mapping[object, Raw] = {
-    "openai-responses": {"input": []},
-    "gemini": {"contents": []},
-    "anthropic": {"messages": [], "system": ""},
-    "bedrock": {"messages": [], "inferenceConfig": {}, "toolConfig": {}},
-}
+#: Fields of a message that is a piece of a provider's record.
+_OF_PIECES = {"tool_calls", "tool_call_id", "reasoning_content"}
 
 
 @dataclass(frozen=True)
@@ -295,14 +290,8 @@ def check(
     own_framing = None if model is None else framing
     policy = None if policy is None else policy_of(policy)
     if tools is not None:
-        check_tools(tools)
+        tools = tools_in(tools)
     toolset = read_tools(tools)
-    if tools is not None and not toolset.listed:
-        raise ValueError("No tools. Pass tool schemas, or leave tools out.")
-    for tool in toolset.listed:
-        is_builtin = any(isinstance(value, Mapping) for value in tool.values())
-        if not (tool_name(tool) or is_builtin or isinstance(tool.get("type"), str)):
-            raise ValueError(f"Tool without a name: {brief(tool)}. Give each tool schema a name.")
     tools = toolset.listed
     lines = replace(budget, deficit="signed")
     # If the pool took undeclared sections, a misspelled section would be added and the intended section would stay
@@ -335,7 +324,8 @@ def check(
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
-    uncounted = [*toolset.uncounted, *_unwritten(tools, framing)]
+    request = ProviderRequest("chat", tools=toolset.functions, uncounted=toolset.uncounted)
+    uncounted = uncounted_parts(request, None, model, lambda: framing.charges(request))
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
             raise TypeError(wrong_type("conversation", trace, "a Trace from budgetkit.load_traces"))
@@ -343,21 +333,19 @@ def check(
             trace = replace(trace, tools=tools)
         _check_messages(trace)
         own = trace.framing_of(count, own_framing)
-        uncounted += [*trace.uncounted, *_unwritten(trace.tools, own)]
+        recorded = _recorded_request(trace)
+        models.append(model or own_model(trace))
         # Without a model, nobody knows which thinking the provider drops.
         rules = None if own is DEFAULT_FRAMING else own.rules
-        uncounted += uncharged_thinking(trace.messages, "chat", rules)
-        records = [record for message in trace.messages for record in originals_of(message)]
-        uncounted += sealed_thinking(records, "chat", trace.messages)
-        # The fields of a recorded request, except its messages and tools.
-        nothing = _NO_MESSAGES.get(str(trace.fields.get("format")), {"messages": []})
-        recorded = read_request({**trace.fields, **nothing})
-        # Fields of the file, such as its title, do not belong to the request.
-        uncounted += [part for part in recorded.uncounted if not part.startswith("field ")]
-        uncounted += [f"tool {tool_name(tool)}" for tool in recorded.tools]
-        if any(map(trace.fields.get, FURTHER_PAGES)):
-            uncounted.append("further pages of messages")
-        models.append(model or own_model(trace))
+        for shape in (recorded.shape, "chat"):  # recorded in one format, counted in the other
+            request = replace(recorded, shape=shape)
+            uncounted += uncounted_parts(request, rules, models[-1], partial(own.charges, request))
+        where = one_line(trace.id)
+        sized = tuple(at_largest(m, rules.model if rules else "") for m in trace.messages)
+        has_unsized = sized != trace.messages
+        if has_unsized:
+            trace = replace(trace, messages=sized)
+            where += ", with images of unknown size at their largest"
         tally = trace.tally(count, lines.roles or DEFAULT_ROLES, own_framing)
         demand = trace.demand(count, lines.roles or None, own_framing)
         # The given prompts replace those of the conversation.
@@ -369,11 +357,13 @@ def check(
             schema = [charge for charge in own.charges(recorded) if charge.kind == "answer schema"]
             demand[section] = demand.get(section, 0) + sum(count_charges(schema, count))
         demands.append(demand := _known_sections(lines, demand))
-        requests = Requests(lines, one_line(trace.id), demand)
+        requests = Requests(lines, where, demand)
         own_failures = list(requests.failures(floors, fixed))
         failures += own_failures
         conversations_failing += bool(own_failures)
         cut.append(any(column["cut"].any() for column in requests.columns.values()))
+        if has_unsized and cut[-1]:
+            uncounted.append("image of unknown size")
         if policy is not None:
             pruned = replay(
                 trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing
@@ -397,6 +387,12 @@ def check(
         failures.append(Failure("retired", "model", problem, mend))
     estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
+    # The prompt size above which the price rises; the price list comes with the extra lab.
+    price_step = 0
+    with suppress(ImportError):
+        price = None if model is None else prices(model, today).input
+        if price is not None and price.tiers:
+            price_step = price.tiers[0][0]
     find = partial(
         findings,
         budget,
@@ -407,7 +403,7 @@ def check(
         today=today,
         # A cache depends on the length of a request, which a prompt alone does not determine.
         cache_minimum=CACHES[provider_rules(model)].minimum if cut and model is not None else 0,
-        price_step=_price_step(model, today),
+        price_step=price_step,
     )
     notices = list(find(lost=lost, tools=schemas))
     for demand in demands:  # a code is reported for one demand only
@@ -477,10 +473,38 @@ def _check_messages(trace: Trace) -> None:
             )
 
 
-def _unwritten(tools: Sequence[Raw], framing: Framing) -> list[str]:
-    """Return a note for each tool whose text is partly uncounted."""
-    request = ProviderRequest("chat", tools=read_tools(tools).functions)
-    return unwritten_tools(request.tools, lambda: framing.charges(request))
+def _recorded_request(trace: Trace) -> ProviderRequest:
+    """Read a conversation as the request that was recorded.
+
+    Fields of a file or of its messages that do not belong to a request, such as a title, are left out.
+    """
+    format = str(trace.fields.get("format"))
+    if format not in format_names():  # Ollama's field "format" does not name one
+        format = "openai-chat"
+    records = [
+        record
+        for message in trace.messages
+        # Other messages are pieces of a record that another message has.
+        if "native" in message.raw or format == "openai-chat" or _OF_PIECES.isdisjoint(message.raw)
+        for record in originals_of(message)
+    ]
+    shape = (
+        next((form for form, row in ROWS.items() if row == format), None)
+        or next(filter(None, map(form_of, records)), None)
+        or request_shape({**trace.fields, "messages": []})
+        or "chat"
+    )
+    body = {**trace.fields, "tools": trace.tools, "toolConfig": trace.tools}
+    request = provider_request(body, shape, trace.messages, records)
+    of_file = ["field "]
+    if format not in format_table("marks")["requests"]:
+        of_file += ["message field ", "item "]
+    names = [name for name in request.uncounted if not name.startswith((*of_file,))]
+    functions = read_tools(trace.tools).functions
+    names += [f"tool {tool_name(tool)}" for tool in request.tools if tool not in functions]
+    if any(map(trace.fields.get, FURTHER_PAGES)):
+        names.append("further pages of messages")
+    return replace(request, tools=functions, uncounted=tuple(names))
 
 
 def _estimated(
@@ -503,15 +527,6 @@ def _estimated(
             nearer = nearer_sentence(count)
             return [Failure("estimate", "count", problem, f"{mend}\n{nearer}" if nearer else mend)]
     return []
-
-
-def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt size above which the price rises, or 0."""
-    with suppress(ImportError):  # the price list comes with the extra lab
-        price = None if model is None else prices(model, today).input
-        if price is not None and price.tiers:
-            return price.tiers[0][0]
-    return 0
 
 
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:

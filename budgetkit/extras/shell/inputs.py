@@ -6,7 +6,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -94,8 +94,19 @@ def load_one(source: str, conversation: str) -> Trace:
     traces = iter_traces(_source(source))
     for number, trace in enumerate(traces, 1):
         if conversation == str(number):
-            if number == 1:
-                _warn_of_others(source, trace, traces)
+            if number > 1:
+                return trace
+            # Warn of others, whose errors do not concern the first.
+            more = 0
+            with suppress(ValueError), catch_warnings(action="ignore"):
+                for _ in islice(traces, 99):
+                    more += 1
+            if more:
+                total = f"{1 + more:,}{' or more' if more == 99 else ''}"
+                warn_caller(
+                    f"Read conversation 1 of {total} in {one_line(source)}, {trace.title}. "
+                    "Choose another with --conversation, by number, id or title."
+                )
             return trace
         if conversation in (trace.id, trace.title):
             named = named or trace
@@ -104,21 +115,6 @@ def load_one(source: str, conversation: str) -> Trace:
     raise ValueError(
         f"No conversation {brief(conversation)} in {one_line(source)}. Choose 1 to {number:,}, an id or a title."
     )
-
-
-def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
-    """Warn that a file contains conversations that are not loaded."""
-    more = 0
-    # An error in a later conversation does not concern the first.
-    with suppress(ValueError), catch_warnings(action="ignore"):
-        for _ in islice(others, 99):
-            more += 1
-    if more:
-        number = f"{1 + more:,}{' or more' if more == 99 else ''}"
-        warn_caller(
-            f"Read conversation 1 of {number} in {one_line(source)}, {first.title}. "
-            "Choose another with --conversation, by number, id or title."
-        )
 
 
 def load_all(source: str) -> list[Trace]:

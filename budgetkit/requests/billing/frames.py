@@ -263,30 +263,8 @@ class FrameRules:
 def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
     """Yield the charges of a request to Claude."""
     yield Charge("framing", "request", fixed=frame.request)
-    yield from _before_the_conversation(request, frame)
 
-    dialogue = [index for index, message in enumerate(request.messages) if not is_system(message)]
-    before: Message | None = None
-    for index in dialogue:
-        message = request.messages[index]
-        yield from image_charges(message, index, request.model)
-        fixed = _change(before, message, frame, is_last=index == dialogue[-1])
-        if message.role in RESULT_ROLES:
-            yield Charge("message", message.role, (f"\n{message.text}",), fixed, message=index)
-        else:
-            text = "".join(message.texts)
-            yield Charge("message", message.role, (text,) if text else (), fixed, message=index)
-        for call in message.tool_calls:
-            yield replace(_call(call, frame, end="<"), message=index)
-        if len(message.tool_calls) > 1:
-            yield Charge(
-                "message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index
-            )
-        before = message
-
-
-def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield Claude's charges before the messages: system, tools, schema and thinking."""
+    # before the messages: system, tools, schema and thinking
     system = "".join(
         text
         for message in request.messages
@@ -307,7 +285,13 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
         yield Charge("framing", "separator before messages", fixed=seams)
 
     if request.tools:
-        yield from _claude_tools(request, frame)
+        texts = tuple(_claude_tool(tool) for tool in request.tools)
+        for tool, text in zip(request.tools, texts, strict=True):
+            yield Charge("tools", tool_name(tool), (text,))
+        # All tools are one text, so their tokens may differ where one tool meets the next.
+        if len(texts) > 1:
+            yield Charge("tools", "tokens merged between tools", ("".join(texts),), without=texts)
+        yield _choice(request, frame)
     if request.schema is not None:
         schema = request.schema.get("schema")
         if isinstance(schema, str):  # as Converse sends it
@@ -320,17 +304,23 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
     if request.adaptive and frame.adaptive:
         yield Charge("hidden prompt", "adaptive thinking", fixed=frame.adaptive)
 
-
-def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of Claude's tools and of their hidden prompt."""
-    texts = tuple(_claude_tool(tool) for tool in request.tools)
-    for tool, text in zip(request.tools, texts, strict=True):
-        yield Charge("tools", tool_name(tool), (text,))
-
-    # All tools are one text, so their tokens may differ where one tool meets the next.
-    if len(texts) > 1:
-        yield Charge("tools", "tokens merged between tools", ("".join(texts),), without=texts)
-    yield _choice(request, frame)
+    dialogue = [index for index, message in enumerate(request.messages) if not is_system(message)]
+    before: Message | None = None
+    for index in dialogue:
+        message = request.messages[index]
+        yield from image_charges(message, index, request.model)
+        fixed = _change(before, message, frame, is_last=index == dialogue[-1])
+        text = "".join(message.texts)
+        if message.role in RESULT_ROLES:
+            text = f"\n{message.text}"
+        yield Charge("message", message.role, (text,) if text else (), fixed, message=index)
+        for call in message.tool_calls:
+            yield replace(_call(call, frame, end="<"), message=index)
+        if len(message.tool_calls) > 1:
+            yield Charge(
+                "message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index
+            )
+        before = message
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:

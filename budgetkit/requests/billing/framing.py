@@ -267,7 +267,26 @@ class Framing:
             has_system = any(map(is_system, request.messages))
             charges = [Charge("framing", "request", fixed=self.primed(has_system))]
             for index, message in enumerate(request.messages):
-                charges += self._charged(message, index)
+                fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
+                texts = [*(message.texts or ("",))]
+                if message.role in RESULT_ROLES:
+                    fixed += self.per_result
+                if self.count_role:
+                    texts.append(message.role)
+                if self.count_name and message.name is not None and message.role != "tool":
+                    fixed += self.per_name
+                    texts += filter(None, [message.name])
+                if self.tool_calls != "nothing":
+                    names = {"arguments": 0, "call": 1, "twice": 2}[self.tool_calls]
+                    for call in message.tool_calls:
+                        texts += [*[call.name] * names, call.arguments]
+                if self.scope == "message":
+                    texts = ["".join(texts)]
+                charges.append(Charge("message", message.role, tuple(texts), fixed, message=index))
+                charges += [
+                    Charge("image", "", fixed=self.image(image), message=index)
+                    for image in message.images
+                ]
             tools = request.tools
             if tools and isinstance(self.tools, ToolConstants):
                 charges.append(self.tools.charge(tools))
@@ -299,28 +318,6 @@ class Framing:
         if self.rules is None and self.per_image is not None:
             return self.per_image
         return priced(image, self.rules.model if self.rules else "")
-
-    def _charged(self, message: Message, index: int) -> list[Charge]:
-        """List a message's and its images' charges, by the framing's constants."""
-        fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
-        texts = [*(message.texts or ("",))]
-        if message.role in RESULT_ROLES:
-            fixed += self.per_result
-        if self.count_role:
-            texts.append(message.role)
-        if self.count_name and message.name is not None and message.role != "tool":
-            fixed += self.per_name
-            texts += filter(None, [message.name])
-        if self.tool_calls != "nothing":
-            names = {"arguments": 0, "call": 1, "twice": 2}[self.tool_calls]
-            for call in message.tool_calls:
-                texts += [*[call.name] * names, call.arguments]
-        if self.scope == "message":
-            texts = ["".join(texts)]
-        images = [
-            Charge("image", "", fixed=self.image(image), message=index) for image in message.images
-        ]
-        return [Charge("message", message.role, tuple(texts), fixed, message=index), *images]
 
 
 def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:

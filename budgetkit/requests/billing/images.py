@@ -150,6 +150,8 @@ def square_tokens(
 
 _ONE_CROP = 384  # longest side of an image that is a single crop, in pixels
 _ASSUMED_SIDE = 1024  # side of the square assumed for an image of unknown size, in pixels
+# sizes of images that cost least and most, in pixels
+_EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
 
 
 def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
@@ -219,6 +221,28 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
         if size:
             part = f"{size[0]:,} x {size[1]:,}"
         yield Charge("image", part, fixed=priced(image, model), message=index)
+
+
+def sizes_by_price(image: Image, model: str) -> dict[int, tuple[int, int]]:
+    """Return the sizes with the lowest and the highest price for an image of unknown size.
+
+    The keys are the prices in tokens.
+    """
+    return {image_price(model, *size, image.detail): size for size in _EXTREMES}
+
+
+def at_largest(message: Message, model: str) -> Message:
+    """Give each image of unknown size the size that costs most."""
+    if all(map(sized, message.images)):
+        return message
+    parts = [*message.parts]
+    for place, part in enumerate(parts):
+        for image in Message({"role": "user", "content": [part]}).images:
+            if sized(image) is None:
+                _, (width, height) = max(sizes_by_price(image, model).items())
+                size = {"width": width, "height": height}
+                parts[place] = {"type": "image_url", "detail": image.detail, **size}
+    return Message({**message.raw, "content": parts})
 
 
 def sized(image: Image) -> tuple[int, int] | None:

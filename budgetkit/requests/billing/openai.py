@@ -275,29 +275,8 @@ FAMILIES: Mapping[str, OpenAIFamily] = Table(
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """Yield the charges of a chat request."""
     yield Charge("framing", "request", fixed=family.request)
-    yield from _messages(request, family)
-    yield from _blocks(request, family)
-    yield from tool_choice(request, family)
 
-
-def answer_charges(message: Message) -> list[Charge]:
-    """List the output charges of an answer: its text and its calls.
-
-    A single call costs 6 tokens plus its name and arguments; several calls cost 10 tokens plus their JSON.
-    """
-    calls = message.tool_calls
-    charges = [Charge("message", "answer", message.texts)] if message.text else []
-    if len(calls) == 1:
-        charges.append(
-            Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6)
-        )
-    elif calls:
-        charges.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
-    return charges
-
-
-def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of each message and its images, calls and results."""
+    # each message, and its images, calls and results
     several = {
         call.id
         for message in request.messages
@@ -307,18 +286,16 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     escaped = family.name != "gpt-4o" or "mini" in request.model
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
+        texts = ["".join(message.texts)] if message.texts else []
         if message.role in RESULT_ROLES and family.older_tools:
-            yield Charge("message", message.role, tuple(_billed_texts(message)), 3, message=index)
+            fixed = 3
         elif message.role in RESULT_ROLES and message.tool_call_id in several:
-            yield Charge(
-                "message", message.role, (_results_json([message], escaped),), message=index
-            )
+            fixed = 0
+            texts = [_results_json([message], escaped)]
         elif message.role in RESULT_ROLES:
-            # The name of the tool is charged with the call.
-            yield Charge("message", message.role, tuple(_billed_texts(message)), 5, message=index)
+            fixed = 5  # the name of the tool is charged with the call
         else:
             fixed = family.per_message
-            texts = _billed_texts(message)
             if message.name and message.name != message.role:
                 texts.append(message.name)
             if message.name is not None and not message.tool_calls:  # 1 token if equal to the role
@@ -330,7 +307,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
                 if request.schema and message.text:
                     fixed += 2
                     texts.append(str(request.schema.get("name") or ""))
-            yield Charge("message", message.role, tuple(texts), fixed, message=index)
+        yield Charge("message", message.role, tuple(texts), fixed, message=index)
         calls = message.tool_calls
         if len(calls) == 1 or family.older_tools:
             # the name with and without "functions.", and the arguments as compact JSON
@@ -351,33 +328,7 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
                 message=index,
             )
 
-
-def _billed_texts(message: Message) -> list[str]:
-    """Return a message's texts joined into one, as they are billed."""
-    return ["".join(message.texts)] if message.texts else []
-
-
-def _uses(message: Message) -> str:
-    """Write all calls of a message as one JSON object."""
-    uses = [
-        {"recipient_name": f"functions.{call.name}", "parameters": parsed(call.arguments)}
-        for call in message.tool_calls
-    ]
-    return compact({"tool_uses": uses})
-
-
-def _results_json(results: Sequence[Message], escaped: bool) -> str:
-    """Write results as one JSON list, parsing results that are JSON."""
-    return json.dumps(
-        [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
-    )
-
-
-def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of the blocks for tools and the answer schema.
-
-    The blocks follow the first system message.
-    """
+    # the blocks for tools and the answer schema, after the first system message
     if family.older_tools and request.tools:
         yield declaration_charge(
             request.tools, any(is_system(message) for message in request.messages)
@@ -403,6 +354,39 @@ def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
         )
         if family.schema_answer and not tools:
             yield Charge("answer schema", "start of the answer", (name,), 2)
+    yield from tool_choice(request, family)
+
+
+def answer_charges(message: Message) -> list[Charge]:
+    """List the output charges of an answer: its text and its calls.
+
+    A single call costs 6 tokens plus its name and arguments; several calls cost 10 tokens plus their JSON.
+    """
+    calls = message.tool_calls
+    charges = [Charge("message", "answer", message.texts)] if message.text else []
+    if len(calls) == 1:
+        charges.append(
+            Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6)
+        )
+    elif calls:
+        charges.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
+    return charges
+
+
+def _uses(message: Message) -> str:
+    """Write all calls of a message as one JSON object."""
+    uses = [
+        {"recipient_name": f"functions.{call.name}", "parameters": parsed(call.arguments)}
+        for call in message.tool_calls
+    ]
+    return compact({"tool_uses": uses})
+
+
+def _results_json(results: Sequence[Message], escaped: bool) -> str:
+    """Write results as one JSON list, parsing results that are JSON."""
+    return json.dumps(
+        [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
+    )
 
 
 def tool_charges(
@@ -447,29 +431,7 @@ _SEQUENTIAL = 78  # the instruction to gpt-5 that parallel calls are forbidden
 
 
 def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of a Responses request."""
-    yield Charge("framing", "request", fixed=family.request)
-    yield from _response_messages(request, family)
-    if request.tools:  # in a separate block
-        block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
-        yield from tool_charges(request.tools, family, block, family.responses_tools)
-    if request.schema:  # its block, and a token if the answer starts with its name
-        yield Charge(
-            "answer schema",
-            str(request.schema.get("name") or ""),
-            (schema_block(request.schema),),
-            1 if family.schema_answer else 0,
-        )
-    yield from tool_choice(request, family)
-    if request.required and len(request.tools) == 1 and family.forced_tool:
-        only = tool_name(request.tools[0])
-        yield Charge("tools", "required", (f"functions.{only}",), _ONLY_TOOL)
-    if request.sequential and request.tools and family.plain_unions:
-        yield Charge("tools", "no parallel calls", fixed=_SEQUENTIAL)
-
-
-def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of each message in a Responses request.
+    """Yield the charges of a Responses request.
 
     A message costs 4 tokens plus its text, and an answer the family's `per_answer` in addition. A tool result costs
     only its text, and an answer without text that has calls, reasoning or other items costs nothing itself.
@@ -478,6 +440,9 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
     several parallel calls costs more than a single call, or a single call costs more if it is sent back with the
     provider's id and status.
     """
+    yield Charge("framing", "request", fixed=family.request)
+
+    # each message, and its images and calls
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         text = "".join(message.texts)
@@ -485,10 +450,10 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
         answers = message.role == "assistant"
         # an answer may consist only of calls, reasoning or items of built-in tools, without a message
         holds_items = bool(calls or message.uncounted) or "reasoning_content" in message.raw
+        fixed = 4 + (family.per_answer if answers else 0)
         if message.role in RESULT_ROLES:
-            yield Charge("message", message.role, (text,), message=index)
-        elif text or not (answers and holds_items):
-            fixed = 4 + (family.per_answer if answers else 0)
+            fixed = 0
+        if text or not (answers and holds_items):
             yield Charge("message", message.role, (text,), fixed, message=index)
 
         is_alone = len(calls) == 1
@@ -507,6 +472,23 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
                     fixed += _AS_ANSWERED
             texts = (f"functions.{call.name}", second_name, compact(call.arguments))
             yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+    if request.tools:  # in a separate block
+        block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
+        yield from tool_charges(request.tools, family, block, family.responses_tools)
+    if request.schema:  # its block, and a token if the answer starts with its name
+        yield Charge(
+            "answer schema",
+            str(request.schema.get("name") or ""),
+            (schema_block(request.schema),),
+            1 if family.schema_answer else 0,
+        )
+    yield from tool_choice(request, family)
+    if request.required and len(request.tools) == 1 and family.forced_tool:
+        only = tool_name(request.tools[0])
+        yield Charge("tools", "required", (f"functions.{only}",), _ONLY_TOOL)
+    if request.sequential and request.tools and family.plain_unions:
+        yield Charge("tools", "no parallel calls", fixed=_SEQUENTIAL)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Counts
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from budgetkit.models import Model, found_by, model_name, resolve, similar_model
 from budgetkit.models.names import bare
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.charges import (
+    Charge,
+    Rules,
     count_charges,
     thinking_charges,
     uncharged_thinking,
@@ -28,10 +31,10 @@ from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.evidence import evidence_for
 from budgetkit.requests.billing.frames import hidden_prompt
 from budgetkit.requests.billing.framing import rules_for
-from budgetkit.requests.billing.images import image_price, least_priced, priced, sized
+from budgetkit.requests.billing.images import least_priced, priced, sized, sizes_by_price
 from budgetkit.requests.billing.media import media_costs
 from budgetkit.requests.billing.openai import OpenAIRules
-from budgetkit.requests.reading.request import as_object, read_request
+from budgetkit.requests.reading.request import ProviderRequest, as_object, read_request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +47,6 @@ _ASSUMED = {
     "gemini": "gemini",
     "converse": "unknown",
 }
-# sizes of images that cost least and most
-_EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
 # Fields with an answer's reasoning. Of 100 recorded answers with reasoning, 57 cost 9 tokens more, and 19 cost 10 more.
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details")
 _AFTER_REASONING = 9
@@ -226,7 +227,13 @@ def count_request(
     (40, [3, 8, 14, 15])
     """
     check_all("host", [host], str)
-    read = read_request(request)
+    try:
+        return _counted(read_request(request), model, host)
+    except RecursionError:
+        raise ValueError("Request nested too deeply. Check the program that made it.") from None
+
+
+def _counted(read: ProviderRequest, model: str | Model | None, host: str) -> RequestCount:
     misspelt: list[str] = []
     for place, message in enumerate(read.messages, start=1):
         natives = misspelt_keys(as_object(message.raw.get("native")))
@@ -258,17 +265,11 @@ def count_request(
     measured = Counts(cost.kind for cost in media)
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
-    left += misspelt
-    left += uncharged_thinking(billed.messages, billed.shape, rules)
-    if forwarder := host or resolved.host:
-        left += filter(None, [hidden_prompt(forwarder)])
-    if re.search(read_toml("framings.toml")["models"]["searching"], bare(resolved.name)):
-        left.append("built-in tool web_search")
-    left += unwritten_tools(billed.tools, lambda: charges)
-    billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
+    billed = replace(billed, uncounted=(*left, *misspelt))
+    left = uncounted_parts(billed, rules, resolved, lambda: charges, host)
     images = [image for message in billed.messages for image in message.images]
     unsized = [image for image in images if sized(image) is None]
-    uncounted = (*billed.uncounted, *(["image of unknown size"] if unsized else []))
+    uncounted = (*left, *(["image of unknown size"] if unsized else []))
 
     # the basis, which is exact only if recorded calls have confirmed it
     assumed = "" if model or read.model else f"{name} assumed, because the request names no model: "
@@ -288,7 +289,7 @@ def count_request(
     low -= sum(max(0, priced(i, rules.model) - least_priced(i, rules.model)) for i in images)
     for image in unsized:
         taken = priced(image, rules.model)
-        prices = [image_price(billed.model, *size, image.detail) for size in _EXTREMES]
+        prices = sizes_by_price(image, billed.model)
         low += min(0, min(prices) - taken)
         high += max(0, max(prices) - taken)
     # an unknown size of an image matters more than the errors of recorded calls
@@ -311,13 +312,34 @@ def count_request(
         shape=read.shape,
         counted_by=f"{sentence}; {unknown}" if unknown else sentence,
         exact=basis == "exact",
-        interval=(max(0, low), None if billed.uncounted else high),
+        interval=(max(0, low), None if left else high),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,
         nearer=nearer_of(count),
         interval_words=words,
     )
+
+
+def uncounted_parts(
+    request: ProviderRequest,
+    rules: Rules | None,
+    model: Model | None,
+    charges: Callable[[], list[Charge]],
+    host: str = "",
+) -> list[str]:
+    """Name everything in a request that its charges do not cover.
+
+    `model` is the model that answers, `host` the host that forwards the request, and `rules` are the billing rules, if
+    known.
+    """
+    names = [*request.uncounted, *uncharged_thinking(request.messages, request.shape, rules)]
+    if model is not None:
+        names.append(hidden_prompt(host or model.host))
+        if re.search(read_toml("framings.toml")["models"]["searching"], bare(model.name)):
+            names.append("built-in tool web_search")
+    names += unwritten_tools(request.tools, charges)
+    return [*dict.fromkeys(filter(None, names))]
 
 
 def count_answer(answer: Raw | Message, model: str | Model) -> int:

@@ -96,9 +96,9 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         raise ValueError(wrong_type("request", body, "the body as JSON text or a dictionary"))
     raw: Raw = body
     for field in _ENVELOPES:
-        if isinstance(raw.get(field), Mapping) and not _shape(raw):
+        if isinstance(raw.get(field), Mapping) and not request_shape(raw):
             raw = raw[field]
-    shape = _shape(raw)
+    shape = request_shape(raw)
     if shape is None:
         fields = ", ".join(map(repr, list(raw)[:8])) or "(none)"
         raise ValueError(
@@ -107,22 +107,67 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
             "OpenAI Responses (input), Gemini (contents) or Bedrock Converse (messages, toolConfig)."
         )
 
-    messages = tuple(map(Message, _messages(raw, shape)))
+    # the messages in OpenAI's chat format, starting with the system text
+    row = format_named(ROWS[shape]) if shape in ROWS else None
+    system = [] if row is None else system_messages(raw, row)
+    records = _message_records(raw, shape)
+    read = read_records(records, row)
+    is_foreign = (
+        read.formats
+        or read.notes
+        or any(isinstance(message, Mapping) and "native" in message for message in read.messages)
+    )
+    if shape != "chat" or is_foreign:
+        pair_results(read.messages, strict=shape == "anthropic")
+    messages = tuple(map(Message, [*system, *read.messages]))
+    return provider_request(raw, shape, messages, records)
+
+
+def provider_request(
+    raw: Raw, shape: str, messages: tuple[Message, ...], records: Sequence[Any]
+) -> ProviderRequest:
+    """Build a request from its messages and its other fields.
+
+    `raw` has the other fields. `records` are the messages in the request's format, and `messages` are the same messages
+    in OpenAI's chat format.
+    """
     row = read_toml("framings.toml")["request"][shape]
     toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
-    uncounted = [part for condition, part in row["beside"].items() if _is_set(raw, condition)]
-    records = _message_records(raw, shape)
+    uncounted = [
+        part
+        for condition, part in row["beside"].items()
+        # a condition is met by a field with content
+        if holds(raw, condition)
+        and value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
+    ]
     messages_as_sent = [record for record in objects_in(records) if "role" in record]
     for kind, holders in (("field", [raw]), ("message_field", messages_as_sent)):
+        known = row[f"{kind}s"].split()
         uncounted += [
             f"{kind.replace('_', ' ')} {name}"
             for record in holders
             for name, value in record.items()
-            if value and name not in row[f"{kind}s"].split()
+            if value and name not in known
         ]
     uncounted += [f"role {message.role}" for message in messages if message.role not in ROLES]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
-    uncounted += sealed_thinking(records, shape, messages)
+
+    # Thinking that is billed again but cannot be counted; for other thinking, see billing/charges.py.
+    for message in reversed(messages) if shape == "responses" else ():
+        if message.role == "user":
+            break  # earlier thinking is not sent again
+        if message.tool_calls and "reasoning_content" in message.raw:
+            uncounted.append("reasoning before a call")
+    # It is not published which encrypted reasoning is read again, or how many tokens it has.
+    if any(record.get("encrypted_content") for record in objects_in(records)):
+        uncounted.append("encrypted reasoning")
+    if any(
+        _SIGNATURES & part.keys() and "text" not in part
+        for record in objects_in(records)
+        for part in objects_in(record.get("parts"))
+    ):
+        uncounted.append("reasoning before a call")
+
     kinds = [
         str(item["type"])
         for item in (objects_in(records) if shape == "responses" else [])
@@ -139,7 +184,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     )
 
 
-def _shape(raw: Raw) -> str | None:
+def request_shape(raw: Raw) -> str | None:
     """Return a request body's format, such as "gemini", or None if unknown."""
     if "contents" in raw:
         return "gemini"
@@ -172,27 +217,6 @@ def _shape(raw: Raw) -> str | None:
     return "anthropic" if is_anthropic else "chat"
 
 
-def _is_set(raw: Raw, condition: str) -> bool:
-    """Return True if a condition is met by a field with content."""
-    value = value_at(raw, condition.partition("=")[0], unpack=True)
-    return holds(raw, condition) and value not in ("", [], False)
-
-
-def _messages(raw: Raw, shape: str) -> list[Any]:
-    """Convert the messages of a request body, starting with the system text."""
-    row = format_named(ROWS[shape]) if shape in ROWS else None
-    system = [] if row is None else system_messages(raw, row)
-    read = read_records(_message_records(raw, shape), row)
-    is_foreign = (
-        read.formats
-        or read.notes
-        or any(isinstance(message, Mapping) and "native" in message for message in read.messages)
-    )
-    if shape != "chat" or is_foreign:
-        pair_results(read.messages, strict=shape == "anthropic")
-    return [*system, *read.messages]
-
-
 def _message_records(raw: Raw, shape: str) -> list[Any]:
     """Return a request's messages as a list.
 
@@ -218,31 +242,6 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
                 content = {**content, "parts": [{**own, **part} for part in content["parts"]]}
             records[place] = content
     return records
-
-
-def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
-    """List the thinking that is billed again but cannot be counted.
-
-    `records` are the messages in the request's format, and `messages` are the same messages in OpenAI's chat format.
-    For other thinking that is sent again, see :mod:`budgetkit.requests.billing.charges`.
-    """
-    signs: list[str] = []
-    if shape == "responses":
-        for message in reversed(messages):
-            if message.role == "user":
-                break  # earlier thinking is not sent again
-            if message.tool_calls and "reasoning_content" in message.raw:
-                signs = ["reasoning before a call"]
-    # It is not published which encrypted reasoning is read again, or how many tokens it has.
-    if any(record.get("encrypted_content") for record in objects_in(records)):
-        signs.append("encrypted reasoning")
-    if any(
-        _SIGNATURES & part.keys() and "text" not in part
-        for record in objects_in(records)
-        for part in objects_in(record.get("parts"))
-    ):
-        signs.append("reasoning before a call")
-    return signs
 
 
 def request_settings(raw: Raw, shape: str) -> Data:
