@@ -404,12 +404,9 @@ def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, 
 
     If `only` is given, the items that it marks as false count as 0.
     """
-    tokens = np.array([item.tokens for item in items], "int64")
-    if only is not None:
-        tokens = tokens * only
-    names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)
-    return {
-        section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0))))
-        for section in sections
-    }
+    tokens = {section: [0] * (1 + len(items)) for section in sections}
+    for place, item in enumerate(items):
+        if only is None or only[place]:
+            tokens[item.section][place + 1] = item.tokens
+    return {section: np.cumsum(sizes, dtype="int64") for section, sizes in tokens.items()}
