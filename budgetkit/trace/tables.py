@@ -45,6 +45,7 @@ _TEXT = 8
 _LIST = 9
 _STRUCTURE = 12
 _ROWS = 1_024  # rows converted at a time
+_LINE = re.compile(r"[^\r\n]*+(?:\r?\n|\r)|[^\r\n]++")
 _BLOCK = 1 << 16
 _MOST_DIGITS = 3_000  # in a whole number of YAML, which may be hexadecimal
 _MAGIC = {
@@ -83,7 +84,9 @@ def kind_of_table(head: bytes) -> str:
 def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
     """Read the rows of CSV text, with cells of any length."""
     csv.field_size_limit(_LONGEST_CELL)
-    return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # A file object for the text would take four bytes for each character.
+    lines = (line[0] for line in _LINE.finditer(text))
+    return csv.DictReader(lines, delimiter=delimiter)
 
 
 @dataclass(frozen=True)
@@ -310,8 +313,12 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of a parquet or arrow file by batch."""
+    """Yield the rows of a parquet or arrow file by batch.
+
+    As in JSON, a row counts as a value, and so does the name of each of its cells.
+    """
     for batch in batches:
+        outflow.add(values=batch.num_rows * (1 + batch.num_columns))
         for column in batch.columns:
             values, size = _weight(column)
             outflow.add(size=size, values=values)
@@ -324,7 +331,7 @@ def _parquet(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
     file = parquet.ParquetFile(io.BytesIO(content))
     meta = file.metadata
-    _check_types(file.schema_arrow)
+    _check_table(file.schema_arrow, meta.num_rows, outflow)
     unpacked = 0
     largest = 1
     # Read the footer here, since pyarrow's own objects for columns crash the process on a broken statistic.
@@ -400,12 +407,16 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
     return fields, place + 1
 
 
-def _check_types(schema: Any) -> None:
-    """Reject columns of unsupported types before reading rows."""
+def _check_table(schema: Any, rows: int, outflow: Outflow) -> None:
+    """Reject unsupported types or too many rows before any conversion.
+
+    The rows of some types, such as null, take no bytes of the file.
+    """
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     for kind in schema.types:
         _weight(pa.nulls(0, kind))
+    outflow.check(values=rows * (1 + len(schema)))
 
 
 def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
@@ -424,10 +435,10 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
         table = feather.read_table(file)
     else:
         reader = (pa.ipc.open_stream if content.startswith(_STREAM) else pa.ipc.open_file)(file)
-        _check_types(reader.schema)
         table = reader.read_all()
+    _check_table(table.schema, table.num_rows, outflow)
     table.validate(full=True)
-    yield from _rows(table.to_batches(max_chunksize=_ROWS), outflow)
+    yield from _rows(table.to_reader(max_chunksize=_ROWS), outflow)
 
 
 def _weight(array: Any) -> tuple[int, int]:

@@ -276,46 +276,36 @@ class Tally:
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])
-        earlier_sums = running_sums(self.past)
-        present_sums = running_sums(self.present)
+        table = {section: np.zeros(len(turns), "int64") for section in sections}
 
+        def add(section: str, rows: Any, tokens: Any) -> None:
+            if section not in table:
+                table[section] = np.zeros(len(turns), "int64")
+            table[section][rows] += tokens
+
+        # All messages, without those that earlier compactions removed.
+        parts: Any = [(1, None, sents >= 0)]
+        removed = {*self.gone[self.gone < _NEVER].tolist()}
+        parts += [(-1, self.gone == at, sents > at) for at in removed]
+        for sign, only, rows in parts:
+            for section, sums in running_sums(self.past, only).items():
+                add(section, rows, sign * sums[starts[rows]])
+            for section, sums in running_sums(self.present, only).items():
+                add(section, rows, sign * (sums[sents] - sums[starts])[rows])
         # Schemas and passages are added for each request.
-        extras = [
-            (row, item)
-            for row, turn in enumerate(turns)
-            for item in (*self.schemas, *self._passages_of(turn))
-        ]
-        of_extras = [item.section for _, item in extras]
-        columns = dict.fromkeys([*sections, *earlier_sums, *present_sums, *of_extras])
-        table = {section: np.zeros(len(turns), "int64") for section in columns}
-        for section, sums in earlier_sums.items():
-            table[section] += sums[starts]
-        for section, sums in present_sums.items():
-            table[section] += sums[sents] - sums[starts]
-        # Subtract the messages that earlier compactions removed.
-        for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
-            rows = sents > at
-            for section, sums in running_sums(self.past, self.gone == at).items():
-                table[section][rows] -= sums[starts[rows]]
-            for section, sums in running_sums(self.present, self.gone == at).items():
-                table[section][rows] -= (sums[sents] - sums[starts])[rows]
-        for row, item in extras:
-            table[item.section][row] += item.tokens
         for row, turn in enumerate(turns):
+            for item in (*self.schemas, *self._passages_of(turn)):
+                add(item.section, row, item.tokens)
             if (carrier := self._carrier(turn)) is not None:
-                table[carrier.section][row] += self.priming
+                add(carrier.section, row, self.priming)
         return table
 
     def _carrier(self, turn: Turn) -> Item | None:
         """Return the item that includes the priming, or None without messages."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
-        sent = (
-            index
-            for index in order
-            if self.gone[index] >= turn.sent and self.past[index].section != UNSENT
-        )
-        for at in sent:
-            return self.past[at] if at < turn.start else self.present[at]
+        for at in order:
+            if self.gone[at] >= turn.sent and self.past[at].section != UNSENT:
+                return self.past[at] if at < turn.start else self.present[at]
         return None
 
     def passages(self, turns: Sequence[Turn]) -> dict[str, dict[int, list[tuple[float, int]]]]:
@@ -404,12 +394,9 @@ def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, 
 
     If `only` is given, the items that it marks as false count as 0.
     """
-    tokens = np.array([item.tokens for item in items], "int64")
-    if only is not None:
-        tokens = tokens * only
-    names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)
-    return {
-        section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0))))
-        for section in sections
-    }
+    tokens = {section: [0] * (1 + len(items)) for section in sections}
+    for place, item in enumerate(items):
+        if only is None or only[place]:
+            tokens[item.section][place + 1] = item.tokens
+    return {section: np.cumsum(sizes, dtype="int64") for section, sizes in tokens.items()}

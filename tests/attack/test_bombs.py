@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,50 @@ def repeated(text: str, times: int) -> Any:
 def nulls(times: int) -> Any:
     pa = pytest.importorskip("pyarrow")
     return pa.nulls(times)
+
+
+def widthless(kind: str, inner: str = "") -> bytes:
+    """An Arrow stream of some hundred bytes with two thousand million rows, or entries, that take no bytes."""
+    pa = pytest.importorskip("pyarrow")
+    many = 2_000_000_000
+    empty = pa.py_buffer(b"")
+    columns = {
+        "null": lambda: pa.Array.from_buffers(pa.null(), many, [None]),
+        "struct": lambda: pa.Array.from_buffers(pa.struct([]), many, [None]),
+        "binary": lambda: pa.Array.from_buffers(pa.binary(0), many, [None, empty]),
+        "empty lists": lambda: pa.Array.from_buffers(
+            pa.list_(pa.string(), 0), many, [None], children=[pa.array([], pa.string())]
+        ),
+    }
+    column = columns[inner or kind]()
+    if kind == "fixed list":
+        column = pa.Array.from_buffers(pa.list_(column.type, many), 1, [None], children=[column])
+    elif kind == "list":
+        column = pa.ListArray.from_arrays(pa.array([0, many], pa.int32()), column)
+    elif kind == "inside":
+        column = pa.StructArray.from_arrays([column], ["text"])
+    elif kind == "dictionary":
+        column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), column)
+    batch = pa.record_batch({"role": column, "content": column})
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    return file.getvalue()
+
+
+def no_columns() -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.Array.from_buffers(pa.struct([]), 2_000_000_000, [None])
+    batch = pa.RecordBatch.from_struct_array(rows)
+    file = io.BytesIO()
+    with pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    return file.getvalue()
+
+
+def short_texts(rows: int) -> Any:
+    pa = pytest.importorskip("pyarrow")
+    return pa.array([str(number % 10_000) for number in range(rows)])
 
 
 def one_long_list(times: int) -> Any:
@@ -197,10 +242,34 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "long-text.parquet": lambda: table("parquet", content=["x" * 100_000_000]),
     "json-cell.parquet": lambda: table("parquet", messages=["[" + "[]," * 20_000_000 + "[]]"]),
     "lying-footer.parquet": lambda: lying(["x" * 100_000_000] * 5),
+    "short-texts.parquet": lambda: table(
+        "parquet", role=repeated("user", 900_000), content=short_texts(900_000)
+    ),
     "packed.arrow": lambda: table("zstd", content=["x" * 100_000_000]),
     "nulls.arrow": lambda: table("plain", role=nulls(50_000_000), content=nulls(50_000_000)),
     "repeated.arrow": lambda: table("zstd", role=repeated("user", MANY), content=repeated("x" * 9_999, MANY)),
 }  # fmt: skip
+BOMBS |= {
+    f"{kind}-{inner}.arrow".replace(" ", "-"): partial(widthless, kind, inner)
+    for kind, inner in [
+        ("null", ""),
+        ("struct", ""),
+        ("binary", ""),
+        ("empty lists", ""),
+        ("inside", "null"),
+        ("inside", "binary"),
+        ("list", "null"),
+        ("list", "struct"),
+        ("fixed list", "null"),
+        ("dictionary", "null"),
+    ]
+}
+BOMBS["no-columns.arrow"] = no_columns
+#: What is read, although it unpacks to almost as much as it may.
+READ: dict[str, Callable[[], bytes]] = {
+    "quoted.csv.gz": lambda: gzip.compress(b'role,content\nuser,"' + b'""' * 30_000_000 + b'"\n'),
+    "many-rows.csv.gz": lambda: gzip.compress(b"role,content\n" + b"user,a\n" * 499_000),
+}
 #: What is refused for what it is, with a part of the sentence.
 OTHERS: dict[str, tuple[Callable[[], bytes], str]] = {
     "runs.arrow": (
@@ -223,18 +292,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", [*BOMBS, *OTHERS])
 def test_a_small_file_that_would_fill_the_memory_is_refused(name: str, folder: Path) -> None:
     make, sentence = OTHERS[name] if name in OTHERS else (BOMBS[name], SENTENCE)
-    content = make()
-    (folder / name).write_bytes(content)
+    child = read_in_child(folder / name, make())
+    assert sentence in child.stdout, child.stdout[-500:]
+    assert float(child.stderr.splitlines()[-1]) < SECONDS
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc"
+)
+@pytest.mark.parametrize("name", READ)
+def test_a_file_within_the_limit_is_read_in_the_same_memory(name: str, folder: Path) -> None:
+    child = read_in_child(folder / name, READ[name]())
+    assert not child.stdout, child.stdout[-500:]
+
+
+def read_in_child(file: Path, content: bytes) -> subprocess.CompletedProcess[str]:
+    file.write_bytes(content)
     environment = os.environ | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-c", CHILD, str(folder / name), str(MORE_MEMORY)]
+    command = [sys.executable, "-c", CHILD, str(file), str(MORE_MEMORY)]
     child = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
     assert child.returncode == 0, child.stderr[-2_000:]
-    assert sentence in child.stdout, child.stdout[-500:]
-    assert float(child.stderr.splitlines()[-1]) < SECONDS
+    return child
 
 
 def test_the_first_file_of_zstandard_is_refused_in_words_too(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import accuracy, corpora
-from budgetkit.counters import counter
+from budgetkit.counters import counter, exact
 from budgetkit.counters.exact import memory
 from budgetkit.lab.app.card import DesignCard
 
@@ -165,3 +165,27 @@ def test_every_explorer_opens_any_megabyte_in_some_times_the_time_of_plain_text(
     usual = seconds(fresh, plain(MEGABYTE))
     for each in ("flags", "combining marks", "escape codes"):
         assert is_within(10 * usual + 0.5, fresh, hostile(each, MEGABYTE)), each
+
+
+def test_the_texts_of_many_small_conversations_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file of 50,000 of them took longer to count one by one than to read."""
+    traces = bk.load_traces(
+        [
+            {"messages": [{"role": "user", "content": f"What is {number}?"}]}
+            for number in range(2_500)
+        ]
+    )
+    memory("o200k_base").forget()
+    calls: list[int] = []
+    count_texts = exact.count_texts
+
+    def count(encoding: str, texts: list[str], *options: Any) -> list[int]:
+        calls.append(len(texts))
+        return count_texts(encoding, texts, *options)
+
+    monkeypatch.setattr(exact, "count_texts", count)
+    DesignCard("chat", traces, model="gpt-5.4")
+    assert sum(calls) >= 2_500
+    assert len(calls) < 100

@@ -25,6 +25,7 @@ import budgetkit as bk
 from budgetkit.extras.shell.inputs import settings_at
 from budgetkit.requests.reading.formats import format_label, formats
 from budgetkit.trace import Trace, list_traces, messages_of, tables, usage_frame
+from budgetkit.trace.importers.frameworks import assembled
 from budgetkit.trace.jsonl import Outflow
 from tests.messages import assistant, tool_result, user
 
@@ -149,6 +150,25 @@ def test_the_events_of_a_stream_make_one_answer_with_its_usage(name: str, as_tex
     (trace,) = load({"request": {"messages": [user("How is Oslo?")]}, "response": events})
     assert (told(trace).said, told(trace).calls) == ([USER, CALLS], [OSLO])
     assert told(trace).usage == [(1, 60, 5, 0, 60)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data: hello",
+        "data:",
+        "event: a wedding\n\nSend the guests a card.",
+        'data: {"rain": 7}\nSo it rained for seven days.',
+    ],
+)
+def test_an_answer_that_only_begins_like_a_stream_stays_text(text: str) -> None:
+    assert assembled(text, set()) == text
+
+
+def test_a_stream_may_have_comments_and_line_separators_inside_its_texts() -> None:
+    chunk = json.dumps({"choices": [{"delta": {"content": "a\u2028b"}}]}, ensure_ascii=False)
+    answer = assembled(f": wait\r\n\r\ndata: {chunk}\r\n\r\ndata: [DONE]\r\n\r\n", set())
+    assert answer["content"] == [{"type": "text", "text": "a\u2028b"}]
 
 
 # Text stays what was said

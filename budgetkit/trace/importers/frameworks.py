@@ -317,6 +317,10 @@ def _first_choice(answer: Raw, others: set[int], is_event: bool = False) -> Raw:
     return answer
 
 
+# Lines with the fields of an event stream; some servers also send comments, which begin with a colon.
+_EVENT_STREAM = re.compile(r"(?:(?:data|event|id|retry)?:[^\n]*+\s*+)++")
+
+
 def assembled(answer: Any, others: set[int]) -> Any:
     r"""Join streamed events into an answer, leaving any other value unchanged.
 
@@ -324,9 +328,9 @@ def assembled(answer: Any, others: set[int]) -> Any:
     >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}], set())
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
-    if isinstance(answer, str) and answer.startswith(("data:", "event:")):
-        lines = (line for line in answer.splitlines() if line.startswith("data:"))
-        answer = [unpacked(line[5:].strip()) for line in lines]
+    if isinstance(answer, str) and _EVENT_STREAM.fullmatch(answer):
+        lines = (line for line in answer.split("\n") if line.startswith("data:"))
+        answer = objects_in([unpacked(line[5:].strip()) for line in lines]) or answer
     if isinstance(answer, Mapping):
         answer = _first_choice(answer, others)
     events = [_first_choice(event, others, is_event=True) for event in objects_in(answer)]

@@ -15,6 +15,7 @@ import pandas as pd
 
 from budgetkit.budget import Allocation, Budget, brief, quoted
 from budgetkit.counters import Counter
+from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.memory import Memo
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library, kept
@@ -35,6 +36,7 @@ from budgetkit.truncation import cutter
 MOST_TURNS = 5_000
 MOST_ITEMS = 1_000_000
 _MOST_CUTS = 20_000
+_COUNTED = 1_000  # conversations whose texts are counted together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,12 @@ class FileRequests:
                 f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
                 conversation / many,
             )
+            # Many short texts are counted faster together; this counter remembers them.
+            if conversation % _COUNTED == 0 and isinstance(self.counter, ExactCounter):
+                block = self.traces[conversation : conversation + _COUNTED]
+                self.counter.many(
+                    [text for chat in block for message in chat.messages for text in message.texts]
+                )
             # The items of so many conversations would fill the memory; a copy keeps them only here.
             copied = trace if many <= MOST_TURNS else replace(trace)
             tally = copied.tally(self.counter, roles, self.framing)
