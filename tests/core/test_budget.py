@@ -91,18 +91,18 @@ FLOOR = [bk.Allocation("a", floor=1)]
     [
         (lambda: bk.Budget(-1), ValueError, "Invalid window: -1. Use 0 or more."),
         (lambda: bk.Budget(True), TypeError, "Invalid window: True"),
-        (lambda: bk.Budget(1.5), TypeError,
-         "Invalid window: 1.5. Expected a whole number of tokens"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(1.5), TypeError,  # type: ignore[arg-type]
+         "Invalid window: 1.5. Expected a whole number of tokens"),
         (lambda: bk.Reserve("output", -5), ValueError, "Invalid reserve 'output': -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]
         (lambda: bk.Allocation(""), ValueError, "Expected a non-empty string"),
-        (lambda: bk.Allocation("a", fill="most"), ValueError,
-         "Choose one of: 'prefix', 'skip',"),  # type: ignore[arg-type]
+        (lambda: bk.Allocation("a", fill="most"), ValueError,  # type: ignore[arg-type]
+         "Choose one of: 'prefix', 'skip',"),
         (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError,
          "is required and has overflow='drop'. Use"),
         (lambda: bk.Allocation("a", weight=-1), ValueError, "Invalid weight of 'a': -1"),
-        (lambda: bk.Budget(9, order="best"), ValueError,
-         "Choose one of: 'importance', 'caps first', 'pool tog"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(9, order="best"), ValueError,  # type: ignore[arg-type]
+         "Choose one of: 'importance', 'caps first', 'pool tog"),
         (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError,
          "Duplicate reserve or section name: 'a'. Use each name once"),
         (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError,

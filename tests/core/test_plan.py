@@ -415,8 +415,8 @@ NEGATIVE = pd.DataFrame({"memory": [-1]})
     [
         (lambda b: bk.allocate(b, {"memroy": 1}), LookupError, "Unknown section 'memroy'. Did you mean"),
         (lambda b: bk.allocate(b, {"memory": -1}), ValueError, "Invalid demand of 'memory': -1. Use"),
-        (lambda b: bk.allocate(b, {"memory": 1.5}), TypeError,
-         "Invalid demand of 'memory': 1.5. Expected a whole"),  # type: ignore[dict-item]
+        (lambda b: bk.allocate(b, {"memory": 1.5}), TypeError,  # type: ignore[dict-item]
+         "Invalid demand of 'memory': 1.5. Expected a whole"),
         (lambda b: bk.fit(b, [bk.Item("memroy", 1)]), LookupError,
          "Choose one of: 'memory'. Give a new section its own Allocation in the Budget"),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "Unknown section 'memroy'"),
