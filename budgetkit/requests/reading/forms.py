@@ -155,10 +155,10 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record by tool result, keeping all other blocks together.
+    """Split a record into its tool results and all other blocks.
 
-    Each piece comes with the positions of its blocks. A record that has no tool results, or also has calls, is returned
-    whole, without positions.
+    Each piece comes with the positions of its blocks. A record is split if it has at least two blocks, one or more tool
+    results and no calls. Any other record, and any item of OpenAI Responses, is returned whole, without positions.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
