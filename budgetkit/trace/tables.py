@@ -235,7 +235,7 @@ class TableReader:
 
 
 def _is_document(row: Raw) -> bool:
-    """Return True if a row is a conversation or message itself."""
+    """Return True if a row is itself a conversation or a message."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
@@ -442,7 +442,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _weight(array: Any) -> tuple[int, int]:
-    """Return the number and the bytes of an array's Python values."""
+    """Return the number of an array's Python values and their total bytes."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
