@@ -167,7 +167,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Reject tools with unknown parts, which would not be counted.
+    """Reject tools with unknown or invalid parts, so that none goes uncounted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):
