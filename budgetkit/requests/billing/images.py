@@ -224,15 +224,15 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
 
 
 def sizes_by_price(image: Image, model: str) -> dict[int, tuple[int, int]]:
-    """Return the sizes with the lowest and the highest price for an image of unknown size.
+    """Return possible sizes of an image by price, in tokens.
 
-    The keys are the prices in tokens.
+    The sizes include the cheapest and the most expensive one.
     """
     return {image_price(model, *size, image.detail): size for size in _EXTREMES}
 
 
 def at_largest(message: Message, model: str) -> Message:
-    """Give each image of unknown size the size that costs most."""
+    """Give each image of unknown size the most expensive size."""
     if all(map(sized, message.images)):
         return message
     parts = [*message.parts]

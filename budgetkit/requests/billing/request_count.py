@@ -219,7 +219,8 @@ def count_request(
     Raises
     ------
     ValueError
-        If the request is not a JSON object, if its format is unknown, or if a message has no role.
+        If the request is not a JSON object or is nested too deeply, if its format is unknown, or if a message has no
+        role.
 
     Examples
     --------
@@ -333,8 +334,8 @@ def uncounted_parts(
 ) -> list[str]:
     """Name everything in a request that its charges do not cover.
 
-    `model` is the model that answers, `host` the host that forwards the request, and `rules` are the billing rules, if
-    known.
+    `model` is the model that answers, `host` the host that forwards the request, and `rules` are the billing rules, or
+    None if they are unknown.
     """
     names = [*request.uncounted, *uncharged_thinking(request.messages, request.shape, rules)]
     if model is not None:

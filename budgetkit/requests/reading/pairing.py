@@ -45,8 +45,8 @@ _MOST_WAITING = 1_000
 class Pairing:
     """The tool calls read so far, with the ids of unanswered calls.
 
-    Calls without other messages between them have the same `group`. A result without an id answers a call of the newest
-    group, since an older call may never be answered.
+    Calls with no other messages between them have the same `group`. A result without an id answers a call of the last
+    group, because an earlier call may never be answered.
     """
 
     tools: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Pairing:
     named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
-        """Discard answered and very old calls, to bound memory use."""
+        """Discard answered calls and all but the last 1,000 unanswered ones."""
         self.waiting = dict([*self.waiting.items()][-_MOST_WAITING:])
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
@@ -154,8 +154,8 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 def _answers(message: Data, pairing: Pairing) -> bool:
     """Mark the call that a result answers as answered.
 
-    Return True if there is such a call. A result without an id gets the id of an unanswered call, if possible one of
-    the same tool.
+    Return True if there is such a call. A result without an id gets the id of an unanswered call: if possible one of
+    the same tool, and of several calls the first one in the last group.
     """
     id = message.get("tool_call_id")
     if not id:

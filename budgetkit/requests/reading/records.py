@@ -130,7 +130,10 @@ def is_record(value: Any) -> bool:
 
 
 def is_generic(value: Raw) -> bool:
-    """Return True for a message with a role and content, as OpenAI and Anthropic write it."""
+    """Return True for a message in the format of OpenAI or Anthropic.
+
+    Similar messages of other programs, with a role and content, are included.
+    """
     row = _row_of_record(value, None)
     return row is None or row.name in ("", "anthropic")
 

@@ -185,7 +185,7 @@ def provider_request(
 
 
 def request_shape(raw: Raw) -> str | None:
-    """Return a request body's format, such as "gemini", or None if unknown."""
+    """Return a request body's format, or None if it is unknown."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:

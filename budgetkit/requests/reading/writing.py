@@ -203,9 +203,9 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 
 
 def _is_shared(raw: Raw, form: str) -> bool:
-    """Return True if a message of the chat format is valid in another format as it came.
+    """Return True if a chat message is also valid in another format.
 
-    Such a message has blocks of unknown types, for which there is no other way to write them.
+    Such a message has blocks of unknown types, which can be written only as they came.
     """
     origin = raw[ORIGIN]
     is_typed = origin["form"] == "chat" and form in ("anthropic", "responses")
@@ -245,8 +245,9 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Replace the text in a record with a message's text.
 
-    If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept. An
-    item of OpenAI Responses without content or output is returned unchanged.
+    If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept. A tool
+    result that must not be shortened, and an item of OpenAI Responses without content or output, are returned
+    unchanged.
     """
     text = Message(raw).text
     if Message(raw).is_whole:
