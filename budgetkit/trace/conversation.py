@@ -217,7 +217,7 @@ class Trace:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about content that was omitted or changed on reading.
+        """Warnings about content that was omitted, changed or not counted.
 
         If no message has any content, the first warning says so.
         """

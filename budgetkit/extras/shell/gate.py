@@ -89,7 +89,7 @@ class Failure:
     code : str
         Kind of failure: "cap", "overrun", "floor", "cut", "estimate" or "retired".
     where : str
-        Place of the failure: the prompts, or a conversation and its turn.
+        Location of the failure: the prompts, or a conversation and its turn.
     sentence : str
         The problem, with its numbers.
     mend : str
@@ -477,7 +477,7 @@ def _check_messages(trace: Trace) -> None:
 def _recorded_request(trace: Trace) -> ProviderRequest:
     """Read a conversation as the request that was recorded.
 
-    Fields of a file or of its messages that do not belong to a request, such as a title, are left out.
+    Fields of a file or of its messages that do not belong to a request, such as a title, are not listed as uncounted.
     """
     format = str(trace.fields.get("format"))
     if format not in format_names():  # Ollama's field "format" does not name one
