@@ -198,7 +198,7 @@ def check_tools(data: Any) -> None:
 
 
 def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> None:
-    """Reject unknown keys at any depth of a tool.
+    """Reject unknown keys and invalid values at any depth of a tool.
 
     Names chosen by the tool's author are not checked.
     """
