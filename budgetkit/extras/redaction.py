@@ -41,8 +41,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
 
     Every text, and each part of it between punctuation marks, keeps its number of tokens under the given counter, so
     that demand, plans and replays with that counter stay the same. Anything that reads words gives different results,
-    such as the evidence proxy, a policy that weighs words, or another counter. Evidence marks are kept as indices of
-    messages.
+    such as the search for needed messages by repeated rare words, a policy that weighs words, or another counter.
+    Messages that are marked as needed by others, in the field ``evidence``, are named by their indices.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     Raises
     ------
     ValueError
-        If the counter estimates an encoding, as "estimate:o200k_base" does, or no filler has the size of a text under
-        the counter.
+        If the counter estimates an encoding, as "estimate:o200k_base" does, or if no filler has as many tokens as one
+        of the texts.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def _places(value: Any) -> Any:
 def _model(name: Any) -> str | None:
     """Return the longest listed prefix of a model's name, or None.
 
-    The path, the date and the fine-tuning suffix are removed. The result is None if no listed name matches.
+    The path and the fine-tuning suffix are removed first. The result is None if no listed name is a prefix.
     """
     if not isinstance(name, str):
         return None

@@ -8,8 +8,8 @@ format. `billing/` counts the tokens that a provider bills for a request:
 - `declarations.py` counts tools as OpenAI's models of 2023 did, or by the constants of OpenAI's cookbook.
 - `framing.py` has each model's framing, which is used to count messages, and each model's billing rules (`rules_for`).
 - `images.py` counts the tokens of images, and `media.py` those of documents, audio and video.
-- `charges.py` has the charges that these modules return, and lists the content that no charge covers.
-- `request_count.py` adds up the bill; `evidence.py` has the number of recorded calls whose count was exact.
+- `charges.py` defines the charges that these modules return, and lists the content that no charge covers.
+- `request_count.py` adds up the bill. `evidence.py` says how many recorded calls were counted exactly.
 """
 
 from budgetkit.requests.billing.charges import Charge

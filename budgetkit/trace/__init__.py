@@ -4,7 +4,7 @@
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`;
   CONTRIBUTING.md explains how to add a format.
 - `opening.py` checks each conversation and builds a `Trace` (in `conversation.py`).
-- `tally.py` computes the demand of each turn by section, in tokens; `provider_usage.py` has the provider's counts.
+- `tally.py` computes the demand of each turn by section, in tokens; `provider_usage.py` reads the provider's counts.
 """
 
 from budgetkit.message import Message, json_value

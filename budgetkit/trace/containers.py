@@ -1,8 +1,8 @@
 """Containers: files and archives, and the values, rows or texts in them.
 
 gzip, bzip2, xz, zip and zstandard are unpacked, and UTF-16 and UTF-32 are supported. Text that is not JSON is tried as
-a table, as YAML and as a transcript with speakers. Other files are rejected with the name of their kind. The unpacked
-size of a container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
+a table, as YAML and as a transcript with speakers. Other files are rejected with an error that names their kind. The
+unpacked size of a container is limited (:class:`budgetkit.trace.jsonl.Outflow`).
 
 Transcripts have lines such as "User:" or headings such as "## User". A text is read in the style of its first speaker:
 if this speaker is a heading, a line "User:" below the heading is part of a message.
@@ -194,7 +194,7 @@ class Opener:
     depth: int = 0
 
     def parts(self, stream: BinaryIO, name: str) -> Iterator[Part]:
-        """Yield each file in a stream, with its values.
+        """Yield the name and the values of each file in a stream.
 
         Each value comes with its line number.
         """

@@ -62,9 +62,9 @@ class Trace:
     tools : tuple of Mapping
         Tool schemas, in any format that :mod:`budgetkit.requests.reading.tools` reads.
     contexts : Mapping
-        Passages retrieved for each message, by its index.
+        Mapping from the index of a message to the passages retrieved for it.
     meta : Mapping
-        Metadata of the conversation, from its file.
+        Metadata of the conversation from its file.
     source : str
         File and line that the conversation was read from.
     fields : Mapping
@@ -157,7 +157,7 @@ class Trace:
 
     @property
     def turn_numbers(self) -> Ints:
-        """The turn number of each message, or 0 before the first turn."""
+        """The turn number of each message; 0 before the first turn."""
         starts = [turn.start for turn in self.turns]
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
@@ -170,7 +170,7 @@ class Trace:
     def title(self) -> str:
         """The conversation's title on one line.
 
-        Without a title, this is the id.
+        If there is no title, this is the id.
         """
         names = [*map(self.fields.get, ("title", "name"))]
         title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
@@ -180,7 +180,8 @@ class Trace:
     def model(self) -> str | None:
         """The conversation's model, if the file names one.
 
-        If the file names several models, this is the newest known model.
+        If the file names several models, this is the last one used that budgetkit knows or, if it knows none of them,
+        the last one used.
         """
         answers = [row.get("model") for row in objects_in(self.fields.get("usage"))]
         models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
@@ -193,7 +194,7 @@ class Trace:
     def framing(self) -> Framing:
         """The framing for the conversation's model.
 
-        Without a model, this is OpenAI's framing.
+        If the file names no model, this is OpenAI's framing.
         """
         if self.model is None:
             return DEFAULT_FRAMING
@@ -216,9 +217,9 @@ class Trace:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about content that was omitted or changed on reading.
+        """Warnings about content that was omitted, changed or not counted.
 
-        If no message can be counted, the first warning says so.
+        If no message has any content, the first warning says so.
         """
         saved = self.fields.get("warnings")
         notes: list[str] = []
@@ -267,7 +268,7 @@ class Trace:
         Returns
         -------
         numpy.ndarray
-            Tokens of each message, read-only, of shape (messages,) and dtype int64.
+            A read-only array with the tokens of each message, of shape (messages,) and dtype int64.
         """
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
@@ -282,7 +283,8 @@ class Trace:
         Returns
         -------
         numpy.ndarray
-            Tokens of each answer and 0 for other messages, read-only, of shape (messages,) and dtype int64.
+            A read-only array with the tokens of each answer, and 0 for other messages, of shape (messages,) and dtype
+            int64.
         """
         framing = self.framing_of(counter, framing)
         count = count_of(counter)

@@ -5,7 +5,7 @@ them, each sequence of letters and digits is replaced with filler that has the s
 
     'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
 
-Each name gets unique filler.
+Each name, such as a field's in JSON, gets filler of its own.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Filler:
         """Adjust the last filler word for the text that follows it.
 
         `after` is the filler that follows, and `text` is the original of both parts together. If no other word gives
-        the same counts, the filler is unchanged.
+        the same counts, the filler is returned unchanged.
         """
         *_, word = (None, *_WORD.finditer(filler))
         wanted = self._sizes(filler), self._sizes(text)

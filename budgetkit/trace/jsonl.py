@@ -279,7 +279,9 @@ _BLOCK = 1 << 16
 
 
 def marks(text: bytes) -> int:
-    """Count the characters that separate JSON values.
+    """Count the characters that begin or separate values.
+
+    These characters are "{", "[", commas, colons, semicolons, tabs and line breaks, even inside strings.
 
     Examples
     --------

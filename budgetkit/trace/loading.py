@@ -82,9 +82,10 @@ class Loader:
     columns: Columns = None
 
     def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
-        """Yield each conversation with a default id and its place.
+        """Yield each conversation with a default id and its location.
 
-        Files without a conversation, in a folder or archive, are left out with a warning.
+        In a folder or archive, files without a conversation are left out with a warning. If the source has no
+        conversation at all, raise `ValueError`.
         """
         files = _files_in(source)
         places = count()
@@ -135,9 +136,9 @@ class Loader:
                 )
 
     def _parts(self, source: Source) -> Iterator[Part]:
-        """Yield the parts of a source.
+        """Yield the name and the values of each part of a source.
 
-        The source is a file, a frame or a value. The parts of a file include the files of its sub-agents.
+        A part is a file, a frame or a given value. The parts of a session file include the files of its sub-agents.
         """
         if not isinstance(source, str | os.PathLike):
             if hasattr(source, "read"):
@@ -211,7 +212,8 @@ class Loader:
     def _split(self, value: Any, where: str, depth: int = 0) -> list[Raw]:
         """Return the conversations in a JSON value.
 
-        The value is an object, a list of messages, or a list of such objects and lists.
+        The value is an object, a list of messages, or a list of such objects and lists. If it has no conversation,
+        raise `NoConversationError`.
         """
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
@@ -255,7 +257,10 @@ class Loader:
         )
 
     def _entries(self, value: list[Any], where: str, depth: int) -> list[Raw]:
-        """Return the conversations in a list, and warn about its other entries."""
+        """Return the conversations in a list, adding a warning about other entries.
+
+        If no entry has a conversation, raise `NoConversationError`.
+        """
         conversations: list[Raw] = []
         refused = []
         for number, entry in enumerate(value, start=1):
@@ -317,7 +322,7 @@ def shipped_traces() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Sorted names that :func:`load_trace` accepts.
+        The traces' names in alphabetical order, for :func:`load_trace`.
 
     Examples
     --------
@@ -346,7 +351,7 @@ def load_trace(
     progress : callable, optional
         Function called with the bytes read so far and the total bytes, about once per megabyte and at the end.
     columns : mapping, optional
-        The column names of a table for "role", "content" and "conversation".
+        A mapping from "role", "content" and "conversation" to the column names of a table.
 
     Returns
     -------
@@ -356,7 +361,7 @@ def load_trace(
     Raises
     ------
     ValueError
-        If there is no such shipped trace or conversation, or the file is invalid.
+        If there is no such shipped trace or conversation, or if the file is invalid.
     FileNotFoundError
         If the file does not exist.
     ImportError
@@ -393,7 +398,7 @@ def load_traces(
     Returns
     -------
     list of Trace
-        At least one conversation, in the order of the file.
+        At least one conversation, in the order of the source.
 
     Raises
     ------
@@ -409,7 +414,7 @@ def load_traces(
 
 
 def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
-    """List the conversations in a file with their titles and sizes.
+    """List the conversations in a source with their titles and sizes.
 
     Parameters
     ----------
@@ -419,8 +424,8 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per conversation, in the order of the file, with the columns id, title, format, messages and characters
-        (of text).
+        One row per conversation, in the order of the source. The columns are id, title, format, messages (the number of
+        messages) and characters (the number of characters in their texts).
 
     Raises
     ------
@@ -448,7 +453,7 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
 def iter_traces(
     source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> Iterator[Trace]:
-    """Iterate over a file's conversations, keeping only one in memory.
+    """Iterate over the conversations in a source, building one at a time.
 
     Parameters
     ----------
@@ -467,7 +472,7 @@ def iter_traces(
 def _files_in(source: Source) -> list[Path]:
     """List the conversation files of a folder, without the sub-agents' files.
 
-    The list is empty if the source is not a folder.
+    Hidden files and links are skipped, too. The list is empty if the source is not a folder.
     """
     if not isinstance(source, str | os.PathLike) or source in shipped_traces():
         return []

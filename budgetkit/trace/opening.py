@@ -31,7 +31,7 @@ class Intake:
     Attributes
     ----------
     traces : sequence of Trace
-        All conversations in the file, at least one.
+        All conversations in the file; there is at least one.
     chosen : int
         Index of the conversation to describe, counting from 0.
     """
@@ -70,7 +70,7 @@ _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     """Build a trace from the fields of one conversation.
 
-    Errors begin with `where`, the conversation's place in its file.
+    Errors begin with `where`, the conversation's file and line.
     """
     messages = value["messages"]
     if not isinstance(messages, list | tuple) or not messages:
@@ -157,7 +157,7 @@ def _message(value: Any, where: str) -> Message:
 
 @contextmanager
 def place_name(where: str) -> Iterator[None]:
-    """Add the place of a value to errors about the value."""
+    """Begin errors about a value with the value's location."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -165,7 +165,10 @@ def place_name(where: str) -> Iterator[None]:
 
 
 def _orphan(messages: Sequence[Message]) -> int | None:
-    """Return the index of the first result without a call, or None."""
+    """Return the index of the first result without a call, or None.
+
+    The call must come before the result.
+    """
     called: set[str] = set()
     for place, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)

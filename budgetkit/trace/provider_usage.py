@@ -99,7 +99,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         - fresh_tokens: prompt tokens that were neither read from a cache nor written to one
         - cache_write_5m_tokens, cache_write_1h_tokens: tokens written with that lifetime; missing if unknown
         - billed_input_tokens, billed_output_tokens: tokens billed, if the provider bills fewer tokens than it counts
-        - time, started: times of the answer and of the newest message sent, in UTC
+        - time, started: times of the answer and of the last message sent before it, in UTC
         - side_chain: True for a request of a sub-agent
         - left: True for a request on an abandoned branch
         - is_summary: True for a request for a summary
@@ -149,8 +149,8 @@ def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
     Returns
     -------
     list of int
-        Indices of messages, ascending: messages with a call without a result, the results of their other calls, and
-        results without a call. Calls and results without an id count as paired.
+        Indices of messages in ascending order: messages with a call that has no result, the results of such messages'
+        other calls, and results without a call. Calls and results without an id count as paired.
 
     Notes
     -----
@@ -197,9 +197,9 @@ def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd
     Returns
     -------
     DataFrame
-        One row per request whose answer is a message, with int64 columns: message_index (of the answer), counted
-        (tokens of everything sent before the answer, including tool schemas and priming, but without compacted
-        messages) and billed (the provider's tokens).
+        One row per request whose answer is a message, with the int64 columns message_index (the answer's index),
+        counted (budgetkit's count of the prompt) and billed (the provider's count). The prompt consists of tool
+        schemas, priming and all earlier messages, except compacted ones and those that :func:`unpaired` lists.
 
     Examples
     --------

@@ -235,7 +235,7 @@ class TableReader:
 
 
 def _is_document(row: Raw) -> bool:
-    """Return True if a row is a conversation or message itself."""
+    """Return True if a row is itself a conversation or a message."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
@@ -313,9 +313,9 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _rows(batches: Iterable[Any], outflow: Outflow) -> Iterator[Data]:
-    """Yield the rows of a parquet or arrow file by batch.
+    """Yield the rows of a parquet or arrow file, batch by batch.
 
-    As in JSON, a row counts as a value, and so does the name of each of its cells.
+    For the limit of `outflow`, each row counts as a value, as in JSON, and so does the name of each of its cells.
     """
     for batch in batches:
         outflow.add(values=batch.num_rows * (1 + batch.num_columns))
@@ -410,7 +410,7 @@ def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
 def _check_table(schema: Any, rows: int, outflow: Outflow) -> None:
     """Reject unsupported types or too many rows before any conversion.
 
-    The rows of some types, such as null, take no bytes of the file.
+    Rows of some types, such as null, take no space in the file.
     """
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -442,7 +442,7 @@ def _feather(content: bytes, outflow: Outflow) -> Iterator[Data]:
 
 
 def _weight(array: Any) -> tuple[int, int]:
-    """Return the number and the bytes of an array's Python values."""
+    """Return the number of an array's Python values and their total bytes."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 

@@ -9,7 +9,7 @@ running sums per section.
 
 An example with one token per letter: "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
 
-    place                0           1            2            3
+    message              0           1            2            3
     past                 system 3    history 5    history 4    history 2      section and tokens after its turn
     present              system 3    current 5    history 4    current 2      section and tokens during its turn
     running past         history: 0 0 5 9 11                                  before each message, and after the last
@@ -45,7 +45,7 @@ class Turn:
     start : int
         Index of the turn's first message, usually the user message.
     sent : int
-        Index after the last message of the turn's last request.
+        Index after the last message that the turn's last request sends.
     end : int
         Index after the turn's last message.
     """
@@ -91,7 +91,7 @@ def opening(messages: Sequence[Message]) -> int:
 def last_user(messages: Sequence[Message]) -> int:
     """Return the index of the last user message.
 
-    Without a user message, return the last index.
+    If there is no user message, return the last index.
     """
     users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
     return next(users, len(messages) - 1)
@@ -188,7 +188,7 @@ UNSENT = "not sent"
 
 @dataclass(frozen=True)
 class CountedMessages:
-    """The tokens of messages, passages and tools, by one counter and framing."""
+    """The tokens of messages, passages and tools under one counter and framing."""
 
     messages: Ints
     passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
@@ -209,7 +209,7 @@ class Tally:
     schemas : list of Item
         The tool schemas: one item, or none.
     retrieved : Mapping
-        Passages retrieved for each message, by the message's index.
+        Mapping from the index of a message to the passages retrieved for it.
     priming : int
         Tokens of each request beyond its messages and schemas.
     gone : numpy.ndarray
@@ -272,7 +272,7 @@ class Tally:
         Returns
         -------
         dict
-            The tokens of each turn, by section; int64 arrays.
+            Mapping from each section to an int64 array with the tokens of each turn.
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])
@@ -301,7 +301,10 @@ class Tally:
         return table
 
     def _carrier(self, turn: Turn) -> Item | None:
-        """Return the item that includes the priming, or None without messages."""
+        """Return the item that includes the priming, or None.
+
+        The result is None if the request has no message.
+        """
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         for at in order:
             if self.gone[at] >= turn.sent and self.past[at].section != UNSENT:
@@ -367,7 +370,10 @@ def passage_scores(passages: Sequence[Passage]) -> list[float]:
 
 
 def groups_of(messages: Sequence[Message]) -> list[Hashable]:
-    """Return each message's group, shared by a tool call and its results."""
+    """Return each message's group, shared by a tool call and its results.
+
+    A message that neither calls a tool nor answers a call has the group None.
+    """
     groups = []
     callers: dict[str | None, Hashable] = {}
     for index, message in enumerate(messages):
@@ -390,7 +396,7 @@ def answered_call(message: Message) -> str | None:
 
 
 def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
-    """Return running token sums by section, before and after each item.
+    """Return running token sums by section, starting with 0.
 
     If `only` is given, the items that it marks as false count as 0.
     """

@@ -26,7 +26,7 @@ Numbers = list[int | None]
 
 
 class Keeper:
-    """An adapter base that trims a framework's conversations to a budget.
+    """The base of adapters: it trims a framework's conversations to a budget.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Keeper:
     ) -> list[Raw]:
         """Trim messages without a policy, and return the framework's own objects.
 
-        Messages are identified by position.
+        Messages are identified by their position.
         """
         numbered = [
             Message({**message.raw, NATIVE: place}) if NATIVE in message.raw else message

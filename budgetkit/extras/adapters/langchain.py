@@ -13,12 +13,15 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"
 
 
 def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
-    """Return the LangChain messages that fit, with large results cut."""
+    """Return the LangChain messages that fit, shortening tool results if necessary."""
     return [_native(raw) for raw in keeper.fit([*map(_message, messages)], _schemas(tools))]
 
 
 async def akept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
-    """Return the LangChain messages that fit, awaiting any summaries."""
+    """Return the LangChain messages that fit, as :func:`kept` does.
+
+    Summaries that the policy asks for are awaited.
+    """
     return [_native(raw) for raw in await keeper.afit([*map(_message, messages)], _schemas(tools))]
 
 
@@ -72,7 +75,7 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
 
 
 def middleware(*budget: Any, **more: Any) -> Any:
-    """Return a middleware for ``create_agent``, which also counts tool schemas.
+    """Return a middleware for ``create_agent`` that also counts tool schemas.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def _part(part: Any) -> dict[str, Any]:
 
 
 def _result(part: Any) -> str | None:
-    """Return the text of a tool's return or retry prompt, or None."""
+    """Return the text of a tool's result or retry prompt, or None."""
     if part.part_kind == "tool-return":
         return str(part.model_response_str())
     if part.part_kind == "retry-prompt" and part.tool_name:

@@ -46,7 +46,7 @@ def is_count(tokens: object) -> bool:
 
 
 class KeptCounts:
-    """A store of counts in a file or, after an error, in memory."""
+    """Counts stored in a file or, after an error, in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

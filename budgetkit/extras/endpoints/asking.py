@@ -35,15 +35,15 @@ class Endpoint:
     provider : str
         Name of the provider, for error messages.
     url : str
-        Address, with ``{model}`` for the model's name.
+        Address of the endpoint, with ``{model}`` in place of the model's name.
     key : str
-        Environment variable with the key.
+        Name of the environment variable with the key.
     headers : dict
-        Headers of a request, with ``{key}`` for the key.
+        Headers of a request, with ``{key}`` in place of the key.
     body : dict
-        Template of a request, with ``{model}`` for the model's name and ``{text}`` as the only message.
+        Template of a request body, with ``{model}`` in place of the model's name and ``{text}`` as the only message.
     answer : str
-        Field of the response with the count.
+        Name of the response's field with the count.
     source : str
         Source of the format, with its date.
     """
@@ -146,7 +146,7 @@ class ProviderCounter:
 
     @property
     def name(self) -> str:
-        """The model and its provider."""
+        """The counter's name: the model and its provider."""
         return f"{self.model} (counted by {self.endpoint.provider})"
 
     def __call__(self, text: str) -> int:
@@ -169,7 +169,7 @@ class ProviderCounter:
         Raises
         ------
         EndpointError
-            If there is no key, or the provider rejects or limits the request, fails, times out, or returns no valid
+            If there is no key, or if the provider rejects or limits the request, fails, times out, or returns no valid
             count.
         """
         different = list(dict.fromkeys(text for text in texts if text))
@@ -230,7 +230,10 @@ class ProviderCounter:
     def _ask(
         self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
     ) -> dict[bytes, int]:
-        """Request counts by name, and store each count as it arrives."""
+        """Request counts, and store each count as it arrives.
+
+        Each request and its count have the same name, the checksum of the request.
+        """
         counts = dict[bytes, int]()
         refused = list[str]()
         if not requests:
@@ -300,7 +303,7 @@ def provider_counter(
     Warns
     -----
     RuntimeWarning
-        If, when texts are counted, the cache file is broken and replaced, or cannot be written.
+        If the cache file is broken and replaced, or cannot be written. The warning appears when texts are counted.
 
     Examples
     --------

@@ -179,7 +179,7 @@ class Asking:
         requests: Mapping[Name, Mapping[str, Any]],
         answered: Callable[[Name, Answer | str], bool],
     ) -> None:
-        """Send all requests, a few at a time, until one is rejected.
+        """Send all requests, a few at a time, until one fails.
 
         The event loop runs in a separate thread, because the caller's thread may already have one, as in Jupyter.
         """

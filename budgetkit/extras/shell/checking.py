@@ -101,9 +101,9 @@ def save_baseline(path: str, checked: CheckResult) -> None:
 
 
 def growth(path: str, checked: CheckResult) -> dict[str, int]:
-    """Return the change in each section since a baseline, in tokens.
+    """Return the change in each section's largest demand since a baseline.
 
-    Unchanged sections are left out.
+    The changes are in tokens. Unchanged sections are left out.
     """
     data = json_at(path, f"baseline {one_line(path)}", "Save it again with --save-baseline.")
     is_baseline = isinstance(data, Mapping) and data.get("budgetkit") == VERSION

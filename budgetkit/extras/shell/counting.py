@@ -122,7 +122,7 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 def _texts(files: Names, texts: Names) -> Iterator[tuple[str, str]]:
     """Yield each text with its name.
 
-    Without texts and files, standard input is read.
+    If there are neither texts nor files, standard input is read.
     """
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
@@ -174,7 +174,11 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
 
 
 def _servers(files: Names, model: str, as_json: bool) -> None:
-    """List configured MCP servers with the tokens of their saved tools."""
+    """List MCP servers with the token counts of their saved tool lists.
+
+    A file without servers is a saved list of tools, and has the name of its server. The configured servers come first,
+    then the servers that only a saved list names.
+    """
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}

@@ -89,13 +89,13 @@ class Failure:
     code : str
         Kind of failure: "cap", "overrun", "floor", "cut", "estimate" or "retired".
     where : str
-        Place of the failure: the prompts, or a conversation and its turn.
+        Location of the failure: the prompts, or a conversation and its turn.
     sentence : str
         The problem, with its numbers.
     mend : str
         The fix.
     section : str
-        The affected section, if there is exactly one.
+        The affected section, or "" if the failure does not concern a single section.
     plan : str
         The plan of the worst request, with its warnings.
     """
@@ -215,7 +215,7 @@ def check(
     Parameters
     ----------
     budget : Budget, str, Path or callable
-        The budget to check against, or a preset or its name.
+        The budget to check against: a budget, the Path of its file, a preset, or a preset's name.
     prompts : mapping of str to str or Path
         Sections whose text is the same in every request, with this text or the Path of its file. The text replaces the
         section's text in conversations. A str is never opened as a file, and a str that looks like a path is rejected.
@@ -233,14 +233,15 @@ def check(
     window : int, optional
         A window in tokens that replaces the model's.
     policy, thinking
-        Further facts for the findings; see `budgetkit.plan.advice.Case`.
+        The pruning policy, and the maximum number of tokens for thinking. Some findings depend on them; see
+        `budgetkit.plan.advice.Case`.
     today : date, optional
         Date on which the model is used. By default, the current date decides whether the model has ended, and the age
         of the model's facts is not checked.
     most_cut : float, optional
         Maximum share of conversations that may be cut; default: not checked.
     floor : int, optional
-        Minimum tokens left for the budget's remainder; default: the floor in the budget.
+        Minimum number of tokens that must be left for the budget's remainder; default: the floor in the budget.
     strict : bool, default False
         If true, findings fail the check as well.
 
@@ -453,7 +454,7 @@ def _texts(prompts: Any) -> dict[str, str]:
 
 
 def _check_messages(trace: Trace) -> None:
-    """Reject a conversation with a misspelled key, which would not be counted."""
+    """Reject a conversation with invalid keys, so that no content goes uncounted."""
     for key, value in trace.fields.items():
         if value and (key in _ELSEWHERE or nearest_name(str(key), _PROMPTS)):
             raise ValueError(
@@ -476,7 +477,7 @@ def _check_messages(trace: Trace) -> None:
 def _recorded_request(trace: Trace) -> ProviderRequest:
     """Read a conversation as the request that was recorded.
 
-    Fields of a file or of its messages that do not belong to a request, such as a title, are left out.
+    Fields of a file or of its messages that do not belong to a request, such as a title, are not listed as uncounted.
     """
     format = str(trace.fields.get("format"))
     if format not in format_names():  # Ollama's field "format" does not name one
@@ -532,7 +533,7 @@ def _estimated(
 def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
     """Return the demand without empty unknown sections.
 
-    Misspelled sections are rejected.
+    An unknown section whose name is similar to a section of the budget is rejected.
     """
     used = [name for name in demand if name in budget.sections or demand[name].any()]
     unknown = [str(name) for name in used if name not in budget.sections]
@@ -555,7 +556,7 @@ class Requests:
         return RequestBatch(self.demand).columns(self.budget)
 
     def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:
-        """Yield each failure once, for its worst request."""
+        """Yield one failure for each exceeded limit, with its worst request."""
         budget = self.budget
         for section, column in self.columns.items():
             cap = budget.caps.get(section)

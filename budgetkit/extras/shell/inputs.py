@@ -167,7 +167,7 @@ _SHAPES = {
 
 
 def check_tools(data: Any) -> None:
-    """Reject tools with unknown parts, which would not be counted.
+    """Reject tools with unknown or invalid parts, so that none goes uncounted.
 
     >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
     Traceback (most recent call last):
@@ -198,7 +198,7 @@ def check_tools(data: Any) -> None:
 
 
 def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> None:
-    """Reject unknown keys at any depth of a tool.
+    """Reject unknown keys and invalid values at any depth of a tool.
 
     Names chosen by the tool's author are not checked.
     """

@@ -71,7 +71,7 @@ def server_options(port: int | None, no_browser: bool) -> list[str]:
 
 
 def explore(source: str, options: Sequence[str] = ()) -> int:
-    """Open a conversation in the app or, without the app, in JupyterLab."""
+    """Open a conversation in the app or, failing that, in JupyterLab."""
     if source == PIPE:
         raise ValueError("Cannot explore standard input. Save the conversation to a file.")
     has_app = find_spec("voila") is not None

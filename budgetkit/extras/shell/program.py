@@ -93,11 +93,12 @@ class Commands(click.Group):
 @click.version_option(package_name="budgetkit")
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Count, split and check a context window. Without a command, list sessions and next steps.
+    """Count, split and check a context window.
+
+    Without a command, list sessions and next steps.
 
     A conversation is a file in any format that budgetkit reads, the name of a shipped conversation, or "-" for standard
-    input.
-    To enable shell completion: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
+    input. To enable shell completion: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
     """
     if context.invoked_subcommand is None:
         sessions = import_module("budgetkit.extras.shell.sessions")

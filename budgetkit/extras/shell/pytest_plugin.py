@@ -41,7 +41,7 @@ def budget() -> Callable[..., Any]:
 
 
 def check_files(budget: Any, **sent: Any) -> CheckResult:
-    """Check a budget, tools and traces that may be given as files.
+    """Run a check whose budget, tools and traces may be files.
 
     The budget may also be a preset's name.
     """

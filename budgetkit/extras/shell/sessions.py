@@ -142,7 +142,10 @@ def _parts(row: Row) -> Iterator[Row]:
 
 
 def _sums(rows: list[Row], by: str) -> list[Row]:
-    """Add up sessions by a column, with None for unknown sums."""
+    """Add up the sessions that share a value in a column.
+
+    A sum is None if none of its values is known.
+    """
     groups: dict[str, Row] = {}
     counted = set()
     for row in rows:
@@ -174,7 +177,10 @@ def _sums_shown(row: Row) -> list[Any]:
 
 
 def _path(which: str, folder: str | None) -> str:
-    """Return the file of a session, from its number or path."""
+    """Return the file of a session in the list, given its number.
+
+    A name or path is returned unchanged.
+    """
     if not which.isdecimal():
         return which
     _, files = find(folder)

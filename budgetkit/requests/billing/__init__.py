@@ -1,1 +1,1 @@
-"""Token counts of requests, by each provider's billing rules."""
+"""Token counts of requests under each provider's billing rules."""

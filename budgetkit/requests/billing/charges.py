@@ -26,19 +26,20 @@ class Charge:
     Parameters
     ----------
     kind : str
-        ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
+        Kind of charge: ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or
+        ``"hidden prompt"``.
     part : str
         Name of the charged part, such as a message's role or a tool's name.
     texts : tuple of str
-        Texts whose tokens are added.
+        Texts whose tokens are charged.
     fixed : int
         Fixed tokens in addition to the texts.
     without : tuple of str
         Texts whose tokens are subtracted, because other charges include them.
     message : int or None
-        Index of the message that the charge belongs to, if any.
+        Index of the message that the charge belongs to, or None for a charge of the whole request.
     times : float
-        Billed tokens per counted token of the texts.
+        Number of billed tokens for each counted token of the texts.
     """
 
     kind: str
@@ -104,11 +105,11 @@ class Rules(Protocol):
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places in `EVERYWHERE` where a bill may include uncharged thinking."""
+        """The cases in `EVERYWHERE` in which a bill may include uncharged thinking."""
         ...
 
 
-#: All places for `thinking_gaps`: the API, and the kind of answer that follows the thinking.
+#: All cases for `thinking_gaps`: the API, and the kind of answer that follows the thinking.
 EVERYWHERE = ("chat call", "chat text", "responses call", "responses text")
 
 
@@ -116,8 +117,8 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     """Return the text of a message's thinking if it is billed again.
 
     Gemini bills the thinking of every message again. Anthropic and Converse bill only the thinking of messages with
-    tool calls. In other formats, or without thinking, the tuple is empty. If the format from which the message was read
-    is unknown, `shape` is the format.
+    tool calls. The tuple is empty for other formats, and for a message without thinking. If the message does not state
+    the format it was read from, `shape` is the format.
 
     >>> call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
     >>> message = Message({"role": "assistant", "reasoning_content": "Hm.", "tool_calls": [call]})
@@ -168,8 +169,8 @@ def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | N
     """Return a note if the billing rules miss a message's thinking.
 
     The rules cover the assistant's thinking in chat and Responses requests, if it is in a field that was found in
-    recorded calls. They do not cover other fields, thinking blocks in a message's content, or the places in
-    `thinking_gaps`. Without rules, no thinking is covered.
+    recorded calls. They do not cover other fields, thinking blocks in a message's content, or the cases in
+    `thinking_gaps`. If `rules` is None, no thinking is covered.
     """
     for message in messages:
         if carries_thinking(message) and (

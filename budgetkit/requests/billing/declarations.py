@@ -4,8 +4,8 @@ There are three ways to count tool schemas:
 
 declaration
     OpenAI's model snapshots of 2023 receive a TypeScript-like declaration of each function. The declarations cost their
-    tokens plus 5, and 4 more without a system message. This rule counts 8 of 9 recorded requests of gpt-4-0613 with
-    tools exactly. :mod:`budgetkit.requests.billing.openai` writes the text for later models.
+    tokens plus 5, and 4 more if the request has no system message. This rule counts 8 of 9 recorded requests of
+    gpt-4-0613 with tools exactly. :mod:`budgetkit.requests.billing.openai` writes the text for later models.
 constants
     OpenAI's cookbook adds constants for each function, property and enumeration; see :class:`ToolConstants`.
 json
@@ -43,11 +43,11 @@ class ToolConstants:
     per_function : int
         Tokens for each function: 7 with o200k_base, 10 with cl100k_base.
     properties : int
-        Tokens for a function with properties, once per function.
+        Additional tokens for each function that has properties.
     per_property : int
         Tokens for each property.
     enumeration, per_choice : int
-        Tokens for a property with choices, and for each choice.
+        Additional tokens for each property with choices, and tokens for each choice.
     end : int
         Tokens after the last function.
     """
@@ -77,7 +77,10 @@ class ToolConstants:
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
-    """Return the charge of tool schemas written as a declaration."""
+    """Return the charge of tool schemas written as a declaration.
+
+    If `with_system` is false, the request has no system message, and the charge includes 4 more tokens.
+    """
     fixed = _AROUND if with_system else _AROUND + _OWN_MESSAGE
     return Charge("tools", "declaration", (declaration(tools),), fixed)
 

@@ -144,7 +144,7 @@ class EstimatedRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where a bill may include uncharged thinking."""
+        """The cases in which a bill may include uncharged thinking."""
         return ("chat call", "responses call") if self.forgets_thinking else EVERYWHERE
 
     def _messages(self, request: ProviderRequest) -> Charges:
@@ -241,7 +241,7 @@ def _words(schema: Schema) -> Iterator[str]:
 
 
 def leaves(value: object) -> list[str]:
-    """List all keys and values of a JSON value."""
+    """List all keys and simple values in a JSON value."""
     texts: list[str] = []
     waiting = [value]
     while waiting:

@@ -60,13 +60,14 @@ class Evidence:
     Parameters
     ----------
     combination : str
-        Billing rules and parts of the calls.
+        Name of the combination: the billing rules, and the format and parts of the calls.
     calls, projects : int
         Number of calls, and of projects with such calls.
     exact : int
         Number of calls counted exactly.
     low, high : float
-        Limits of the error (billed minus counted) of 9 in 10 bills, as fractions of the count.
+        Lower and upper limit of the error (billed minus counted) as fractions of the count. 9 in 10 bills are within
+        these limits.
     seen_in : int
         Number of projects that `low` and `high` are based on.
     """
@@ -120,9 +121,9 @@ def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidenc
     to the first one with enough calls. The last name is used only if the table has none of the other names. Each range
     is multiplied by ``1 + 2 / projects``, because a new project may differ from the few observed.
 
-    The interval also covers errors of 10 % in both directions, multiplied by that factor, if no name has enough calls
-    or the table has neither of the first two names. The same holds for tools with unions that fewer than two projects
-    sent.
+    If no name has enough calls, the interval also covers errors of 10 % in both directions, multiplied by that factor
+    for the largest number of projects. It covers errors of 30 % if the table has neither of the first two names, or if
+    the first combination has tools with unions and fewer than two projects sent it.
     """
     own = rows.get(names[0], Evidence(names[0]))
     low = high = 0.0

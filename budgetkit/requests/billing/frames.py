@@ -9,7 +9,7 @@ claude
 gemini
     Each text is counted separately, and each content adds one token. See `_gemini_charges` and `_gemini_tools`.
 template
-    A chat template adds a constant to each message, by its role, and writes tools in its own way. See
+    A chat template adds tokens to each message, depending on the message's role, and writes tools in its own way. See
     `_template_charges` and `_template_tools`.
 
 Parts that a frame has no rule for (answer schemas and some tools of chat templates) are charged as in the estimate of
@@ -82,7 +82,10 @@ def _schema(schema: Schema, depth: int = 0) -> str:
 
 
 def _fields(schema: Schema, depth: int) -> Iterator[str]:
-    """Yield the fields of a schema that are shown to the model."""
+    """Yield the fields of a schema that are shown to the model.
+
+    No fields are shown of a schema nested more than 40 levels deep.
+    """
     if depth > _DEEPEST:
         return
     if schema.get("description"):
@@ -172,7 +175,7 @@ class Frame:
 
 @lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
-    """Return the frame of a model, or None.
+    """Return the frame of a model, or None if it has none.
 
     Some frames apply only to one host.
 
@@ -203,7 +206,7 @@ def host_name(host: str) -> str:
 
 
 def hidden_prompt(host: str) -> str:
-    """Return the name of a host's hidden prompt, or "".
+    """Return the name of a host's hidden prompt, or "" for none.
 
     >>> hidden_prompt("venice"), hidden_prompt("")
     ("Venice's own prompt", '')
@@ -256,7 +259,7 @@ class FrameRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where a bill may include uncharged thinking."""
+        """The cases in which a bill may include uncharged thinking."""
         return () if self.frame.form == "template" else EVERYWHERE
 
 
@@ -342,9 +345,9 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return a message's fixed tokens, by its role and the previous role.
+    """Return a message's fixed tokens, which depend on the previous message.
 
-    An unfinished answer that the model continues adds none.
+    The roles of both messages determine the number. An unfinished answer that the model continues adds none.
     """
     answers = message.role == "assistant"
     if before is None:
@@ -415,8 +418,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Yield the charges of Gemini's tools: their texts and constants per property.
 
-    If the frame's `tool_form` is "braces", the text and marker tokens of each tool's declaration are charged in place
-    of these.
+    If the frame's `tool_form` is "braces", each tool costs the text and the marker tokens of its declaration instead.
     """
     if frame.tool_form == "braces":
         for tool in request.tools:

@@ -57,7 +57,7 @@ class Framing:
     count_name : bool
         If true, a speaker's name is counted. The name of a tool result is never counted.
     per_name : int
-        Tokens for each name beyond its text.
+        Additional tokens for each name.
     tool_calls : {"nothing", "arguments", "call", "twice"}
         The text counted for a tool call: none, its arguments, its name and arguments, or its arguments and twice its
         name (for the call and for the result).
@@ -66,12 +66,12 @@ class Framing:
     per_result : int
         Tokens for each tool result; usually negative, to offset part of ``per_message``.
     priming : int
-        Tokens that start the answer, once per request.
+        Tokens at the end of each request that start the answer.
     without_system : int
         Tokens for the template's default system message, if a request has none of its own.
     per_image : int or None
-        Tokens for each image. ``None`` applies OpenAI's tiles. An image of unknown size is assumed to be 1024 pixels
-        square.
+        Tokens for each image. If this is None, the rule of OpenAI's tiles applies. An image of unknown size is assumed
+        to be 1024 pixels square.
     tools : {"declaration", "json"} or ToolConstants
         How tool schemas are counted; see :mod:`budgetkit.requests.billing.declarations`.
     scope : {"text", "message"}
@@ -180,7 +180,7 @@ class Framing:
     def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Count the output tokens of the model's answers.
 
-        Without a provider's billing rules, answers are counted as messages.
+        If the framing has no billing rules of a provider, answers are counted as messages.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class Framing:
         Returns
         -------
         int
-            Number of tokens; 0 without tools.
+            Number of tokens; 0 if there are no tools.
         """
         functions = read_tools(tools).functions
         if not functions:
@@ -303,7 +303,7 @@ class Framing:
         Parameters
         ----------
         image : Image
-            Size and detail of the image, as far as known.
+            The image, with its size and detail if these are known.
 
         Returns
         -------
@@ -406,8 +406,8 @@ def framing_for(model: str | Model) -> Framing:
     Returns
     -------
     Framing
-        The framing named in the model's facts; otherwise, a framing with the billing rules of
-        :func:`budgetkit.count_request`: OpenAI's, a frame's or estimated ones.
+        The framing that the model's entry names, unless it is one of OpenAI's. Otherwise, a framing with the billing
+        rules of :func:`budgetkit.count_request`: OpenAI's, a frame's or estimated ones.
 
     Examples
     --------
@@ -429,7 +429,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     count : str, Model or callable
         A counter, a model, or the name of either.
     framing : Framing, optional
-        A framing that is returned unchanged, if given.
+        A framing to return in place of the one for the model.
 
     Returns
     -------

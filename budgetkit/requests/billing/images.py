@@ -1,4 +1,4 @@
-"""Tokens of images by their size in pixels.
+"""Token counts of images, computed from their size in pixels.
 
 The rules are in ``data/images.toml``.
 
@@ -196,7 +196,7 @@ def _row_of(model: str) -> Raw:
 def least_priced(image: Image, model: str) -> int:
     """Return the lowest number of tokens measured for an image.
 
-    Without measurements for the model, or without a known size, the documented number is returned.
+    If the model has no measurements, or if the image's size is unknown, the documented number is returned.
     """
     size = sized(image)
     if size is None or "least" not in _row_of(model):
@@ -224,15 +224,15 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
 
 
 def sizes_by_price(image: Image, model: str) -> dict[int, tuple[int, int]]:
-    """Return the sizes with the lowest and the highest price for an image of unknown size.
+    """Return possible sizes of an image by price, in tokens.
 
-    The keys are the prices in tokens.
+    The sizes include the cheapest and the most expensive one.
     """
     return {image_price(model, *size, image.detail): size for size in _EXTREMES}
 
 
 def at_largest(message: Message, model: str) -> Message:
-    """Give each image of unknown size the size that costs most."""
+    """Give each image of unknown size the most expensive size."""
     if all(map(sized, message.images)):
         return message
     parts = [*message.parts]
@@ -289,7 +289,10 @@ def size_in(url: str) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a JPEG from its segments, or None."""
+    """Read a JPEG's size from its segments.
+
+    Return None if no segment has the size.
+    """
     at = 2
     while at + 9 <= len(data):
         marker = data[at + 1] if data[at] == 0xFF else None
@@ -307,7 +310,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    """Return the size of a WebP image, or None.
+    """Return a WebP image's size, or None if it cannot be read.
 
     The image may be lossy, lossless or extended.
     """

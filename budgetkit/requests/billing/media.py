@@ -1,4 +1,4 @@
-"""Tokens of PDFs, audio and video, by their pages or seconds.
+"""Token estimates for PDFs, audio and video, per page or second.
 
     tokens = (pages or seconds) * usual tokens
 
@@ -50,7 +50,7 @@ class MediaCost:
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
     """Yield the cost of each media part with a known length.
 
-    Media without a rule for the model are left out.
+    Media for which the table has no rule for the model are left out.
     """
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
@@ -73,7 +73,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _pages(data: bytes) -> int:
-    """Return a PDF's number of pages, or 0 if unreadable.
+    """Return a PDF's number of pages, or 0 if it is unknown.
 
     The count in the page tree takes precedence over the page objects, because the file may still contain pages of its
     earlier versions, and current pages may be compressed.

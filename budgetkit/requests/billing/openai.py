@@ -126,8 +126,8 @@ class _Writer:
     def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
         """Write the choices of a union on separate lines with their descriptions.
 
-        The choices are written on one line, without descriptions, for gpt-5 or if the union and its choices are plain
-        types.
+        If `plain` is true, as for gpt-5, or if the union and its choices are plain types, the choices are written on
+        one line without descriptions.
         """
         if self.plain or (
             is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
@@ -527,7 +527,7 @@ class OpenAIRules:
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:
-        """The places where a bill may include uncharged thinking.
+        """The cases in which a bill may include uncharged thinking.
 
         In a chat request, thinking may be billed if the answer calls a tool, but is free if the answer is a text. In a
         Responses request, thinking is a separate item, which is billed until the next user message.

@@ -62,11 +62,13 @@ class LedgerRow:
     Parameters
     ----------
     kind : str
-        ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
+        Kind of charge: ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or
+        ``"hidden prompt"``.
     part : str
         Name of the part, such as a message's role or a tool's name.
     message : int or None
-        Index of the message that the charge belongs to, if any; a separate system text is the first message.
+        Index of the message that the charge belongs to, or None for a charge of the whole request. A separate system
+        text is the first message.
     tokens : int
         Tokens of the charge; negative if the parts cost less together than separately.
     """
@@ -86,9 +88,10 @@ class RequestCount:
     model : str
         Model that the tokens are counted for.
     shape : str
-        ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
+        Format of the request: ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
     counted_by : str
-        The rules and the counter with their sources, and a note if a model was assumed.
+        Names of the billing rules and of the counter, with the evidence for rules that are not estimated, and a note if
+        the model was assumed or is unknown.
     exact : bool
         If true, everything was counted with the provider's own encoding, by rules that recorded calls confirm.
     interval : tuple of int or None
@@ -205,8 +208,8 @@ def count_request(
         The model that answers. Default: the model in the request. If the request names no model, the most common model
         of the format is assumed, and ``counted_by`` says so.
     host : str, optional
-        Host that forwards the request and bills differently from the maker: ``"vertex"`` or ``"venice"``. Default: the
-        host in the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
+        Host that forwards the request and bills differently from the model's maker: ``"vertex"`` or ``"venice"``.
+        Default: the host in the model's name, as in ``"vertex_ai/gemini-2.5-pro"``.
 
     Returns
     -------
@@ -216,7 +219,8 @@ def count_request(
     Raises
     ------
     ValueError
-        If the request is not a JSON object, its format is unknown, or a message has no role.
+        If the request is not a JSON object or is nested too deeply, if its format is unknown, or if a message has no
+        role.
 
     Examples
     --------
@@ -330,8 +334,8 @@ def uncounted_parts(
 ) -> list[str]:
     """Name everything in a request that its charges do not cover.
 
-    `model` is the model that answers, `host` the host that forwards the request, and `rules` are the billing rules, if
-    known.
+    `model` is the model that answers, `host` the host that forwards the request, and `rules` are the billing rules, or
+    None if they are unknown.
     """
     names = [*request.uncounted, *uncharged_thinking(request.messages, request.shape, rules)]
     if model is not None:

@@ -21,10 +21,11 @@ _DEEPEST_KEY = 12
 
 
 def value_at(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return the value at the first existing path, or None.
+    """Return the first value found at alternative paths, or None.
 
     `path` has one or more alternatives separated by "|". An alternative is a series of keys or list positions separated
-    by "."; "*" stands for all members. If `unpack` is true, JSON text on the path is parsed.
+    by "."; "*" stands for all members, whose values are returned as a list. If `unpack` is true, JSON text on the path
+    is parsed.
 
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -91,7 +92,7 @@ def one_of(patterns: Iterable[str]) -> re.Pattern[str]:
 def _first_keys(condition: str) -> frozenset[str]:
     """Return the top-level keys that a condition requires.
 
-    An object without one of these keys cannot meet the condition.
+    An object that lacks one of these keys cannot meet the condition. Paths with alternatives are left out.
     """
     return frozenset(
         path.split(".")[0]
@@ -179,7 +180,10 @@ def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _otlp_value(value: Any) -> Any:
-    """Return the value in an OTLP object such as {"stringValue": "x"}."""
+    """Return the value in an OTLP object such as {"stringValue": "x"}.
+
+    Any other value is returned unchanged.
+    """
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     (kind, inner), *_ = value.items()
@@ -263,7 +267,10 @@ def record_rows(keys: frozenset[str]) -> tuple[Format, ...]:
 
 
 def row_of(value: Raw) -> Format | None:
-    """Return the first format whose conditions a document meets, or None."""
+    """Return the first format that describes a document, or None.
+
+    The document must meet one of the conditions in the format's `needs`.
+    """
     return _first_row(value, "needs")
 
 
@@ -282,7 +289,11 @@ def _first_row(value: Raw, field: str) -> Format | None:
 
 @lru_cache(maxsize=1024)
 def _pairs_with(keys: frozenset[str], field: str) -> tuple[tuple[Format, str], ...]:
-    """Return the formats and their conditions in a field that need only the given keys."""
+    """List the conditions to test on a document, with their formats.
+
+    `keys` are the document's keys, and `field` is the field of `Format` with the conditions. A condition that requires
+    a key outside `keys` is left out.
+    """
     return tuple(
         (row, condition)
         for row in formats()
@@ -299,7 +310,9 @@ def format_names() -> frozenset[str]:
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the row of a named format with a messages path.
+    """Return the first row of a named format with a messages path.
+
+    A format can have several rows.
 
     >>> format_named("gemini").messages
     'contents'
@@ -319,9 +332,9 @@ def format_label(name: str) -> str:
 
 
 def nearest_format(value: Any) -> str:
-    """Return a hint if a document lacks one field of a format.
+    """Return a hint if a document lacks just one required field.
 
-    Return "" if there is no such format, or if the format requires fewer than three fields.
+    Only formats that require at least three fields are considered. Return "" if there is no such format.
     """
     for row in formats():
         for needed in () if row.refuse else row.needs:

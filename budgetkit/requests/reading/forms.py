@@ -13,10 +13,11 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
      "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],
                 "places": [0], "part": 0, "parts": 2}}
 
-A record with several tool results is split into one record per result; `places` are the positions of a part's blocks in
-the original record. Some records become several messages but cannot be split, such as an answer with results of the
-provider's own tools. In that case, the first message has the record, and the other messages are only marked as parts of
-that record. A shortened message is marked as rewritten, and a result that must not be shortened as whole.
+A record with several tool results is split into one record per result; `places` are the positions of the message's
+blocks in the original record, `part` is the number of the message, and `parts` is the number of messages from the
+record. Some records become several messages but cannot be split, such as an answer with results of the provider's own
+tools. In that case, the first message has the record, and the other messages are only marked as parts of that record. A
+shortened message is marked as rewritten, and a result that must not be shortened is marked as whole.
 """
 
 from __future__ import annotations
@@ -103,9 +104,10 @@ def form_of(record: Any) -> Form | None:
 
 
 def is_item_among(record: Any) -> bool:
-    """Return True if a record is an item when it is among items of OpenAI Responses.
+    """Return True if a record can be an item of OpenAI Responses.
 
-    This includes items of unknown types, and messages that could also be in another format.
+    The records around it are such items. Items of unknown types are accepted, and so are messages that could also be in
+    another format.
 
     >>> is_item_among({"type": "new_item", "id": "1"}), is_item_among({"role": "tool", "content": "Hello"})
     (True, False)
@@ -119,9 +121,10 @@ def is_item_among(record: Any) -> bool:
 
 
 def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
-    """Return True for a message in OpenAI's chat format, or with unknown blocks.
+    """Return True for a message in OpenAI's chat format.
 
-    A message that another program writes in its own format is converted instead.
+    The message may have blocks of unknown types. A message that another program writes in its own format is converted
+    instead.
     """
     calls = objects_in(record.get("tool_calls"))
     return (
@@ -133,7 +136,7 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
 
 
 def _is_kept(block: Raw) -> bool:
-    """Return True for a content block that is not converted to another block."""
+    """Return True for a content block that needs no conversion."""
     kind = block.get("type")
     if kind in ("thinking", "text"):  # Mistral's thinking
         return kind == "thinking" or isinstance(block.get("text"), str)
@@ -155,10 +158,11 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
-    """Split a record by tool result, keeping all other blocks together.
+    """Split a record into its tool results and all other blocks.
 
-    Each piece comes with the positions of its blocks. A record that has no tool results, or also has calls, is returned
-    whole, without positions.
+    Each piece comes with the positions of its blocks. A record is split if it has at least two blocks, one or more tool
+    results and no calls. Any other record, and any record in OpenAI's chat or Responses format, is returned whole,
+    without positions.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
@@ -186,6 +190,8 @@ def blocks_field(form: str) -> str:
 
 def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Message]:
     """Convert records of one format to chat messages with their origins.
+
+    A chat message that needs no conversion gets no origin.
 
     >>> (message,) = read_form([{"role": "model", "parts": [{"text": "Hello."}]}], "gemini", Pairing())
     >>> message.text, message.raw["origin"]["records"]
@@ -248,7 +254,7 @@ def is_bytes(value: Raw) -> bool:
 def form_of_all(forms: Collection[str]) -> str:
     """Return the format in which to send messages of the given formats.
 
-    This is the only format in ``forms`` beside chat, or chat if there are none or several.
+    If ``forms`` has exactly one format other than chat, return that format; otherwise, return "chat".
 
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
@@ -287,9 +293,9 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def place_in_record(raw: Raw) -> tuple[int, int]:
-    """Return the numbers of messages of the same record before and after a message.
+    """Count a record's messages before and after a given message.
 
-    Both numbers are 0 if the record is only this message, or can be split.
+    Both numbers are 0 if the record has no other message, or can be split.
     """
     origin = origin_of(raw)
     if origin is None or "parts" not in origin or "places" in origin:
@@ -298,9 +304,9 @@ def place_in_record(raw: Raw) -> tuple[int, int]:
 
 
 def _is_whole(origin: Raw) -> bool:
-    """Return True if no valid record has less text than a tool result's record.
+    """Return True if a tool result must not be shortened.
 
-    The text of such a result is never shortened.
+    The text of a result is never shortened if its record would become invalid.
     """
     if "parts" in origin and "places" not in origin:
         return True

@@ -1,4 +1,4 @@
-"""Pairing of tool calls with results, by id, tool and order."""
+"""Pairing of tool calls with results, by id, tool name and order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LocatedMessage:
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line number, if known, and the record itself."""
+    """Return a record's line number (or None) and the record itself."""
     if isinstance(record, LocatedMessage):
         return (record.line, record.value)
     return (None, record)
@@ -45,8 +45,8 @@ _MOST_WAITING = 1_000
 class Pairing:
     """The tool calls read so far, with the ids of unanswered calls.
 
-    Calls without other messages between them have the same `group`. A result without an id answers a call of the newest
-    group, since an older call may never be answered.
+    Calls with no other messages between them have the same `group`. A result without an id answers a call of the last
+    group, because an earlier call may never be answered.
     """
 
     tools: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Pairing:
     named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
-        """Discard answered and very old calls, to bound memory use."""
+        """Discard answered calls and all but the last 1,000 unanswered ones."""
         self.waiting = dict([*self.waiting.items()][-_MOST_WAITING:])
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
@@ -68,8 +68,8 @@ def pair_results(messages: list[Any], strict: bool, pairing: Pairing | None = No
     """Pair tool calls with their results, adding missing ids.
 
     A result without a call becomes a function message, because the call may be stored on a server. The returned list
-    has a note with the number of such results. In strict mode, a result without a call is left unchanged and rejected
-    later. If messages are read in several steps, `pairing` is the pairing of the earlier steps.
+    has one note with the number of such results, or is empty if there are none. In strict mode, such results are left
+    unchanged and rejected later. If messages are read in several steps, `pairing` is the pairing of the earlier steps.
     """
     pairing = Pairing() if pairing is None else pairing
     orphans = 0
@@ -134,7 +134,10 @@ def _calls_of(message: Data) -> list[Data]:
 
 
 def _give_id(call: Data, pairing: Pairing) -> str:
-    """Return a call's id, adding one such as "look-1" if missing."""
+    """Return a call's id, adding one if it is missing.
+
+    An added id has the form "look-1". The name of the call's tool is added to the pairing.
+    """
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if not call.get("id"):
         pairing.named[name] += 1
@@ -149,9 +152,10 @@ def _give_id(call: Data, pairing: Pairing) -> str:
 
 
 def _answers(message: Data, pairing: Pairing) -> bool:
-    """Return True if a result has a call, marking the call answered.
+    """Mark the call that a result answers as answered.
 
-    A result without an id gets the id of an unanswered call, if possible one of the same tool.
+    Return True if there is such a call. A result without an id gets the id of an unanswered call: if possible one of
+    the same tool, and of several calls the first one in the last group.
     """
     id = message.get("tool_call_id")
     if not id:

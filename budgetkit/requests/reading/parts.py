@@ -1,8 +1,7 @@
 """Parts of messages in any format: text, thoughts, calls, results and images.
 
-A part is identified by its type or, without one, by a characteristic field. Tool calls and results are read by the
-paths in the table of formats, and texts and images by their fields. Any other part keeps its type, so that
-`Message.uncounted` can list it.
+A part is identified by its type or, if it has none, by a characteristic field. The paths in the table of formats locate
+the fields of tool calls and results. Any other part keeps its type, so that `Message.uncounted` can list it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,10 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 
 def is_item(value: Raw) -> bool:
-    """Return True for an item of OpenAI Responses without a role."""
+    """Return True for a call, result or thought without a role.
+
+    OpenAI Responses has such records, which it calls items.
+    """
     return "role" not in value and any(
         _mark(value) in format_table(name) for name in ("calls", "results", "thoughts")
     )
@@ -72,9 +74,9 @@ def content_of(parts: list[Data]) -> Any:
 
 
 def joined_text(value: Any) -> str:
-    r"""Join all texts in a string, an object or a list.
+    r"""Return the text of a string, an object or a list.
 
-    Lists inside the list are skipped.
+    The texts in a list are joined by line breaks. Lists inside the list are skipped. Any value without text becomes "".
 
     >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
@@ -124,10 +126,11 @@ def _call(part: Raw, mark: str) -> Data:
 
 
 def _misspelt(part: Raw, paths: Sequence[str]) -> Data:
-    """Return a call's or a result's unknown fields, one of which may be misspelled.
+    """Return the unknown, possibly misspelled fields of a call or result.
 
-    An object of its own, such as Gemini's functionCall, has few fields, so each unknown one is returned. Other parts
-    have fields of their program, so only those with a similar name are returned.
+    If a call or result is an object inside its part, such as Gemini's functionCall, all unknown fields with a value are
+    returned. A part that is itself the call or result may have fields that a program added, so only fields with names
+    similar to a known name are returned.
     """
     known = {path.rpartition(".")[2] for path in "|".join(paths).split("|")} | _NO_CONTENT
     above = paths[-1].partition("|")[0].rpartition(".")[0]
@@ -163,7 +166,10 @@ def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
 
 
 def _contents(parts: Any) -> list[Data]:
-    """Convert text and images in a list to OpenAI's format."""
+    """Convert the content parts in a list to OpenAI's format.
+
+    Calls, results and thoughts are left out.
+    """
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
     ]
@@ -178,7 +184,10 @@ def _is_content(output: Any) -> bool:
 
 
 def _inner_parts(part: Raw) -> list[Data]:
-    """List the content of a document, search result or citation, headings first."""
+    """List the content of a document, search result or citation, headings first.
+
+    The list is empty if the part has no inner content, or has a text of its own.
+    """
     inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
         inner = value_at(part, "source.data")

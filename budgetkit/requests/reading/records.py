@@ -3,8 +3,8 @@
 `read_records` reads one record after another:
 
 1. `_row_of_record` finds the record's row in the table of formats. A message in OpenAI's own format has no row.
-2. `_messages` converts the record by that row: each field to a message (`_messages_by_field`), or the parts to texts,
-   thoughts, calls and results, which become messages (`_messages_by_part`).
+2. `_messages` uses that row to convert each field to a message (`_messages_by_field`), or the parts to texts, thoughts,
+   calls and results, which become messages (`_messages_by_part`).
 3. `_join_to_answer` adds a piece of an answer, such as a call in a separate record, to the previous message.
 4. `_usage_of_record` reads the provider's usage of the request that the record answers.
 """
@@ -68,8 +68,8 @@ def read_records(
 ) -> Records:
     """Convert records to messages in OpenAI's chat format.
 
-    Records that are already in this format are unchanged. The messages, usage, formats and notes are added to `read`,
-    if given.
+    Records that are already in this format are left unchanged. If `read` is given, the messages, usage, formats and
+    notes are added to it.
     """
     read = Records() if read is None else read
     skipped = 0
@@ -130,7 +130,10 @@ def is_record(value: Any) -> bool:
 
 
 def is_generic(value: Raw) -> bool:
-    """Return True for a message with a role and content, as OpenAI and Anthropic write it."""
+    """Return True for a message in the format of OpenAI or Anthropic.
+
+    Similar messages of other programs, with a role and content, are included.
+    """
     row = _row_of_record(value, None)
     return row is None or row.name in ("", "anthropic")
 
@@ -138,7 +141,7 @@ def is_generic(value: Raw) -> bool:
 def _row_of_record(raw: Any, last: Format | None) -> Format | None:
     """Return the row of a record's format, or None for OpenAI's format.
 
-    `last` is the row of the record before, which takes precedence if it fits.
+    `last` is the row of the previous record, which takes precedence if it fits.
     """
     if not isinstance(raw, Mapping):
         return None
@@ -187,7 +190,7 @@ def _is_odd(raw: Raw) -> bool:
 
 
 def _messages(raw: Raw, row: Format) -> list[Data]:
-    """Convert one record to messages by the row of its format.
+    """Convert one record to messages, using the row of its format.
 
     The list is empty for a record that is not a message.
     """
@@ -252,7 +255,7 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
 def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
     """Split a text part into tagged calls and the text around them.
 
-    If `is_call` is true, the whole text is a call. A part without calls is unchanged.
+    If `is_call` is true, the whole text is a call. A part without calls is returned unchanged.
     """
     kind, value = part
     text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
@@ -278,7 +281,7 @@ def _split_embedded_calls(part: Sorted, is_call: bool) -> list[Sorted]:
 
 
 def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the start, JSON and end of a text's tagged calls."""
+    """Yield the start, JSON text and end of each tagged call."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
         closing := _CLOSING.search(text, opening.end())
@@ -288,7 +291,7 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
-    """Convert the sorted parts of a record to messages.
+    """Convert the classified parts of a record to messages.
 
     Results of earlier calls come first, then the answers. Each answer is followed by the results of its calls.
     """
@@ -317,9 +320,9 @@ def _messages_of_parts(role: Any, parts: list[Sorted]) -> list[Data]:
 
 
 def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
-    """Return a message with texts, thoughts and calls, and then its results.
+    """Return an answer's message, followed by the results of its calls.
 
-    If the step has only results, return only these.
+    `step` has the classified parts of the answer. If these are only results, return only the results.
     """
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
@@ -361,7 +364,8 @@ def _call(id: str, name: str, arguments: Any) -> Data:
 def _role(raw: Raw, row: Format) -> Any:
     """Return OpenAI's name for a record's role.
 
-    An unknown role is returned unchanged.
+    An unknown role is returned unchanged. A missing role is "user" in Gemini's format, and "assistant" for an item of
+    OpenAI Responses, unless the row of the format states another.
     """
     if row.role.startswith("="):
         return row.role[1:]
@@ -422,9 +426,9 @@ def _join_to_answer(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage_of_record(raw: Any, messages: list[Any], model: Any) -> Data | None:
-    """Return the usage in a record, or None.
+    """Return the usage in a record, or None if there is none.
 
-    The usage belongs to the newest answer among the messages.
+    The usage is assigned to the last answer among the messages.
     """
     if not isinstance(raw, Mapping):
         return None

@@ -80,7 +80,7 @@ class ProviderRequest:
 def read_request(body: Raw | str | bytes) -> ProviderRequest:
     """Read a request from a dictionary or JSON.
 
-    Raise `ValueError` if the JSON is invalid or the format is unknown.
+    Raise `ValueError` if the body is not a JSON object, or if its format is unknown.
 
     >>> read_request({"contents": [{"parts": [{"text": "Hello"}]}]}).messages[0].text
     'Hello'
@@ -185,7 +185,7 @@ def provider_request(
 
 
 def request_shape(raw: Raw) -> str | None:
-    """Return a request body's format, such as "gemini", or None if unknown."""
+    """Return a request body's format, or None if it is unknown."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
@@ -220,8 +220,8 @@ def request_shape(raw: Raw) -> str | None:
 def _message_records(raw: Raw, shape: str) -> list[Any]:
     """Return a request's messages as a list.
 
-    In the formats of Responses and Gemini, a plain text becomes a message. Gemini's media resolution is copied to all
-    parts without their own.
+    In the formats of Responses and Gemini, a plain text becomes a message. Gemini's media resolution is copied to each
+    part that has none.
     """
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]

@@ -9,8 +9,8 @@
     MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
 
 Tools can be given as a list, as a request body with a list under ``tools`` or ``toolConfig``, or as an MCP server's
-answer to ``tools/list`` with or without its JSON-RPC envelope. All counts use this reader, so that they agree on the
-tools. A tool that the provider runs, such as a web search, has no schema to count, so only its name is listed.
+answer to ``tools/list`` with or without its JSON-RPC envelope. All counts read tools with this module, so that they
+agree. A tool that the provider runs, such as a web search, has no schema to count, so only its type is listed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Toolset:
     listed : tuple of Mapping
         All tools in order, without the wrapping of Gemini, Converse and MCP.
     functions : tuple of Mapping
-        The tools with a schema to count.
+        The tools that have a schema to count.
     uncounted : tuple of str
         Names of the parts that cannot be counted.
     entries : tuple of Mapping
@@ -94,7 +94,7 @@ def read_tools(value: Any) -> Toolset:
     Raises
     ------
     ValueError
-        If the value is not a list of objects, or is an MCP server's error.
+        If the value is neither an object nor a list of objects, or if it is an MCP server's error.
 
     Examples
     --------
@@ -187,9 +187,9 @@ def has_more_pages(value: Any) -> bool:
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
-    """Return a single tool or several tools as a list.
+    """Return one tool or several tools as a sequence.
 
-    Raise `ValueError` for anything else.
+    None and an empty object become an empty sequence. Raise `ValueError` for anything else.
     """
     if value is None or value == {}:
         return ()
@@ -235,7 +235,10 @@ def _gemini_tool(tool: Schema) -> Schema:
 
 
 def _with_schema_as(tool: Schema, field: str) -> Data:
-    """Return a tool's name, description and "inputSchema", renamed to `field`."""
+    """Return a tool's name and description, with its schema under `field`.
+
+    The schema is the tool's "inputSchema", without Converse's wrapping. A missing field is left out.
+    """
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
         schema = schema["json"]
@@ -274,7 +277,10 @@ def tool_name(tool: Schema) -> str:
 
 
 def parameters_of(tool: Schema) -> Schema:
-    """Return the schema of a function's parameters, under any provider's key."""
+    """Return a function's parameter schema, under whichever key it is given.
+
+    Return an empty mapping if the function has no parameters.
+    """
     function = unwrapped(tool)
     schemas = (function.get(name) for name in _PARAMETERS)
     return next((schema for schema in schemas if isinstance(schema, Mapping) and schema), {})
@@ -337,12 +343,15 @@ def inner_schemas(schema: Schema) -> list[Schema]:
 
 
 def choices_of(schema: Schema) -> list[str]:
-    """List an enumeration's values as strings, or nothing for other schemas."""
+    """List the values of an enumeration as strings.
+
+    The list is empty for any other schema.
+    """
     return [*map(str, as_list(schema.get("enum")))]
 
 
 def properties_of(schema: Schema) -> dict[str, Schema]:
-    """Return the schemas of an object's properties by their names."""
+    """Return the schemas of an object's properties by name."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return {}
@@ -356,7 +365,7 @@ _ADDRESSES = ("command", "url", "httpUrl", "serverUrl")
 
 
 def servers_in(configuration: Any) -> dict[str, Schema]:
-    """Return the MCP servers in a client's configuration by name.
+    """Return the MCP servers that a client's configuration lists, by name.
 
     The configuration comes from a file in JSON (Claude Code, Gemini CLI, Cursor, VS Code) or TOML (Codex).
 

@@ -136,9 +136,9 @@ def usage_of(
 
 
 def seconds(stamp: Any) -> float:
-    """Convert a logged time to seconds since 1970, or NaN if invalid.
+    """Convert a logged time to seconds since 1970.
 
-    The time is text in ISO format, or a number of seconds or milliseconds since 1970.
+    The time is text in ISO format, or a number of seconds or milliseconds since 1970. An invalid time becomes NaN.
 
     >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
     True
@@ -185,7 +185,8 @@ def _is_known(path: str) -> bool:
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
     """Yield the paths of nonzero numbers and non-empty strings.
 
-    In a path, "*" stands for a list element. Fields nested more than six levels deep are left out.
+    In a path, "*" stands for a list element. A NaN in a list is marked as not a whole number. Fields nested more than
+    six levels deep are left out.
     """
     if isinstance(value, Mapping | list) and len(steps) < _DEEPEST:
         fields = value.items() if isinstance(value, Mapping) else (("*", field) for field in value)

@@ -1,9 +1,9 @@
 """Writing chat messages in a provider's format.
 
 A message that was read from that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
-thinking, signatures, cache marks and bytes. A shortened message is written as its original record with the shortened
-text. Empty messages are skipped if the provider rejects them. Messages from elsewhere, such as a summary, a retrieved
-passage or a question, are converted to the format.
+thinking, signatures, cache breakpoints and bytes. A shortened message is written as its original record with the
+shortened text. Empty messages are skipped if the provider rejects them. Messages from elsewhere, such as a summary, a
+retrieved passage or a question, are converted to the format.
 
     form         system text                   adjacent messages of one role
     responses    among the items               allowed
@@ -50,7 +50,7 @@ class ProviderMessages:
     ends : list of int
         For each message, the number of chat messages written up to and including it.
     head : int
-        Number of system messages at the start that are passed separately.
+        Number of opening system messages that `messages` leaves out, because the provider takes them separately.
     """
 
     form: str
@@ -68,7 +68,8 @@ def write_messages(
 ) -> ProviderMessages:
     """Write chat messages in a provider's format.
 
-    At most `most_head` system messages at the start are passed separately.
+    If the format passes system text separately, up to `most_head` system messages at the start are left out of the
+    messages. Default: all of them.
 
     >>> said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
     >>> write_messages(said, "gemini").messages
@@ -112,7 +113,7 @@ def write_messages(
 def system_text(raws: Sequence[Raw], form: str) -> Any:
     """Return the separate system text in a provider's format.
 
-    Return None without system messages.
+    Return None if there are no system messages.
 
     >>> system_text([{"role": "system", "content": "Be brief."}], "gemini")
     {'parts': [{'text': 'Be brief.'}]}
@@ -132,8 +133,8 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 def as_it_came(raw: Raw) -> Data:
     """Return the record that a message was read from.
 
-    For a split record, this is the message's own piece. A message that was shortened, or was not read from a single
-    record, is returned as a chat message.
+    If the record was split, this is the message's part of the record. A message that was shortened, or was not read
+    from a single record, is returned as a chat message.
     """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -144,6 +145,8 @@ def as_it_came(raw: Raw) -> Data:
 
 def as_chat(raw: Raw) -> Data:
     """Return a chat message without its origin and native record.
+
+    A field ``origin`` that is not a valid origin is kept.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
     >>> as_chat({"role": "user", "content": "Hello", "origin": origin})
@@ -156,7 +159,7 @@ def as_chat(raw: Raw) -> Data:
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
-    """List the messages, from a position on, that belong to one record.
+    """List the messages of one record, starting at a position.
 
     For example, an Anthropic record with two results and a text became three messages. If the second message was
     dropped, the first and third are still written as one record; the next record starts with its own first part:
@@ -200,9 +203,9 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 
 
 def _is_shared(raw: Raw, form: str) -> bool:
-    """Return True if a message of the chat format is valid in another format as it came.
+    """Return True if a chat message is also valid in another format.
 
-    Such a message has blocks of unknown types, for which there is no other way to write them.
+    Such a message has blocks of unknown types, which can be written only as they came.
     """
     origin = raw[ORIGIN]
     is_typed = origin["form"] == "chat" and form in ("anthropic", "responses")
@@ -242,7 +245,9 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Data:
 def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Replace the text in a record with a message's text.
 
-    If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept.
+    If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept. A tool
+    result that must not be shortened, and an item of OpenAI Responses without content or output, are returned
+    unchanged.
     """
     text = Message(raw).text
     if Message(raw).is_whole:
@@ -276,7 +281,7 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
 
 
 def _result_with(block: Raw, text: str) -> Data:
-    """Return a block of a tool result with its text replaced."""
+    """Return a tool result's block with its text replaced."""
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
         if isinstance(inner, Mapping):
@@ -298,9 +303,9 @@ def _others(content: Any) -> list[Raw]:
 
 
 def _with_others(text: Data, others: Sequence[Raw]) -> Any:
-    """Combine a text and other parts in a list.
+    """Combine a text part with other parts in a list.
 
-    Without other parts, return the text itself.
+    If there are no other parts, return the text itself.
     """
     return [text, *others] if others else text["text"]
 
@@ -341,7 +346,7 @@ def _parts_to_send(message: Message) -> list[Raw]:
 def _items(message: Message) -> list[Data]:
     """Convert a message to items of OpenAI Responses.
 
-    Each call becomes a separate item.
+    Each call becomes a separate item, and a tool result becomes a single item.
 
     >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     >>> for item in _items(Message({"role": "assistant", "content": "I look.", "tool_calls": [call]})):
@@ -405,9 +410,9 @@ def _block(part: Raw, form: str) -> Data:
 
 
 def _call_id(id: str) -> str:
-    """Replace the characters of an id that Anthropic and Bedrock reject.
+    """Replace an id's invalid characters with underscores.
 
-    Both providers accept only letters, digits, "_" and "-".
+    Anthropic and Bedrock accept only letters, digits, "_" and "-".
     """
     return re.sub(r"[^\w-]", "_", id, flags=re.ASCII)
 
@@ -442,7 +447,8 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     """Return True if two adjacent messages must be merged.
 
-    Messages are merged if their roles are equal and, for Gemini's user messages, if both contain tool results.
+    Only Gemini's and Converse's messages with equal roles are merged. Two user messages for Gemini are merged only if
+    both contain tool results.
     """
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False

@@ -1,9 +1,9 @@
 """Read conversations in the formats of providers and programs.
 
 Formats that differ only in how they write roles, texts and calls are rows of one table
-(:mod:`budgetkit.requests.reading.formats`). Modules of their own read the sessions of coding agents, which have one
-record per line. Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its
-source under ``native``, a conversation keeps its other fields, and omissions are listed under ``warnings``.
+(:mod:`budgetkit.requests.reading.formats`). Separate modules read the sessions of coding agents, which have one record
+per line. Formats are recognised by content, never by file name. Nothing is lost silently: a message keeps its source
+under ``native``, a conversation keeps its other fields, and omissions are listed under ``warnings``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ UNSENT = "Left out {} record{} that the model does not receive."
 
 
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
-    """Return the usage of a request, or None if nothing was billed."""
+    """Return the usage of a request, or None if it is empty.
+
+    Usage is empty if it has neither prompt tokens nor unknown fields.
+    """
     counted = usage_of(numbers, place, model)
     if counted is None or not (counted["context_tokens"] or "unknown" in counted):
         return None
@@ -57,7 +60,8 @@ def notes_of(numbers: Mapping[str, int]) -> list[str]:
 def is_damaged(record: Any, program: str) -> bool:
     """Return True if a record of a program cannot be read.
 
-    It is not an object, its content is a number, or it meets a condition under ``[damaged]`` in data/formats.toml.
+    A record cannot be read if it is not an object, if its content is a number, or if it meets a condition under
+    ``[damaged]`` in data/formats.toml.
 
     >>> is_damaged({"type": "message", "message": None}, "session")
     True

@@ -141,7 +141,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
 def _growth(total: Any, before: Any) -> Data | None:
     """Return the usage of the last request from running totals.
 
-    Return None if the totals are unchanged. Totals that shrank were reset, so they are the usage.
+    Return None if the totals are unchanged. If a total has decreased, the totals were reset, so they are the usage.
 
     >>> _growth({"input_tokens": 2_100}, {"input_tokens": 1_000})
     {'input_tokens': 1100}
@@ -221,7 +221,7 @@ def gemini_documents(session: Raw) -> list[Data]:
 
 
 def _answer(record: Raw) -> list[Data]:
-    """Return an answer with its calls, followed by their results."""
+    """Return an answer with its calls, followed by the calls' results."""
     thoughts = objects_in(record.get("thoughts"))
     calls = objects_in(record.get("toolCalls"))
     parts: list[Any] = []
@@ -240,14 +240,17 @@ def _answer(record: Raw) -> list[Data]:
 
 
 def _parts(content: Any) -> list[Any]:
-    """List the parts of a message's content, which may be plain text."""
+    """List the parts of a message's content, which may be plain text.
+
+    Empty texts are left out.
+    """
     contents = content if isinstance(content, list) else [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
     return [part for part in objects_in(parts) if part.get("text") != ""]
 
 
 def _about(record: Raw) -> Data:
-    """Return the fields of a message other than its parts."""
+    """Return a message's time and model, and its original record."""
     return without_empty(
         timestamp=record.get("timestamp"), model=record.get("model"), native=record
     )

@@ -59,7 +59,10 @@ def on_branch(records: Sequence[Raw]) -> list[bool]:
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
-    """Return the index of each record's predecessor, or -1 without one."""
+    """Return the index of each record's predecessor.
+
+    A record without a known parent follows the previous record. The first record has the index -1.
+    """
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
@@ -137,7 +140,7 @@ class Entry:
     def usage(self) -> Any:
         """The usage of the record with the most output tokens.
 
-        If several records have the most, this is the usage of the newest.
+        If several records have the most, this is the usage of the last one.
         """
         return max(reversed(self.usages), key=_answered, default=None)
 
@@ -192,7 +195,7 @@ def _once(lines: list[Numbered]) -> Iterator[Numbered]:
 def _with_message(record: Any) -> Any:
     """Add a message to an attachment or a command output.
 
-    Other records are unchanged.
+    Any other record, and one without content, is returned unchanged.
     """
     attachment = value_at(record, "attachment")
     if isinstance(attachment, Mapping):
@@ -330,7 +333,8 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 def _answer_id(record: Raw) -> Hashable | None:
     """Return the ids of an answer's message and request, or None.
 
-    The ids identify an answer that is split over several records.
+    The ids identify an answer that is split over several records. Return None if the record is not an answer, or has
+    neither id.
     """
     if value_at(record, "message.role") != "assistant":
         return None

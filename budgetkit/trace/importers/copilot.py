@@ -80,7 +80,10 @@ def copilot_chats(document: Raw) -> list[Data]:
 
 
 def _replayed(lines: Iterable[Any]) -> tuple[Data, int]:
-    """Apply a journal and return the document and the number of unread lines."""
+    """Rebuild a document from its journal.
+
+    Return the document and the number of lines that cannot be applied.
+    """
     document: Any = {}
     unread = 0
     for line in lines:
@@ -114,14 +117,17 @@ def _child(parent: Any, step: Any) -> Any:
 
 
 def _has_place(parent: Any, step: Any) -> bool:
-    """Return True if a parent can store a value at a key."""
+    """Return True if a value can be stored under a key.
+
+    The parent must be an object, or a list with an element at the index `step`.
+    """
     if isinstance(parent, list):
         return type(step) is int and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)
 
 
 def _question(request: Raw) -> Data:
-    """Return the user's question, with Copilot's additions if present."""
+    """Return the user's question, with any recorded additions by Copilot."""
     message = request.get("message")
     rendered = objects_in(value_at(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
@@ -206,7 +212,7 @@ def _shown(request: Raw) -> Iterator[Data]:
 
 
 def _model(request: Raw) -> str | None:
-    """Return the name of the answering model, or None.
+    """Return the answering model's name, or None if it is missing.
 
     The prefix before the last slash, such as "copilot/", is removed.
     """

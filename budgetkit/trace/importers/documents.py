@@ -1,4 +1,4 @@
-"""Convert documents (request bodies, exports and logs) by the table of formats.
+"""Convert documents (request bodies, exports and logs) with the table of formats.
 
 A conversation keeps the document's other fields under their names, and a converted message keeps its source under
 ``native``. Content that could not be converted is listed under ``warnings``.
@@ -221,7 +221,7 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
 
 
 def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None) -> list[Data]:
-    """Read a document by the paths in its row."""
+    """Read a document's conversations with the paths in its row."""
     notes: list[str] = []
     model = _at(value, row.model)
     system = system_messages(value, row)
@@ -453,7 +453,7 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
     TypeError
         If a value is not a message of any known kind.
     ValueError
-        If a message has no role or an invalid content.
+        If a message has no role, or if its content is invalid.
 
     Examples
     --------

@@ -69,7 +69,10 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
 
 
 def _kind(value: Raw) -> str | None:
-    """Return the kind of a record, or None for a message."""
+    """Return the kind of a record, or None for a message.
+
+    For an attachment of an unknown kind, the result starts with "attachment".
+    """
     kind = value.get("type")
     attached = value_at(value, "attachment.type")
     if isinstance(attached, str) and attached not in format_table("attachments"):
