@@ -64,7 +64,15 @@ _WANTED = (
 
 
 class NoConversationError(ValueError):
-    """The error for a value without a conversation."""
+    """The error for a value without a conversation.
+
+    It is created with a problem and the value. Its text adds a fix, which takes time to find, so a list of a million
+    such values finds only the one that is shown.
+    """
+
+    def __str__(self) -> str:
+        problem, value = self.args
+        return f"{problem} {nearest_format(value) or _WANTED}"
 
 
 class UnreadableFileError(UserWarning, ValueError):
@@ -252,9 +260,7 @@ class Loader:
             has = f"the fields {quoted(value)}" if value else "an empty object"
         else:
             has = f"a value of type {type(value).__name__}"
-        raise NoConversationError(
-            f"{where}: no conversation in {has}. {nearest_format(value) or _WANTED}"
-        )
+        raise NoConversationError(f"{where}: no conversation in {has}.", value)
 
     def _entries(self, value: list[Any], where: str, depth: int) -> list[Raw]:
         """Return the conversations in a list, adding a warning about other entries.

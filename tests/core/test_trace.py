@@ -471,6 +471,19 @@ def test_a_bad_file_is_told_by_its_problem_and_a_fix(
     assert error.value.__suppress_context__ or error.value.__context__ is None
 
 
+def test_a_fix_is_searched_only_for_the_value_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40,000 empty objects, 117 kB, took 12 seconds: each was compared with every format."""
+    searched: list[object] = []
+    monkeypatch.setattr("budgetkit.trace.loading.nearest_format", searched.append)
+    path = tmp_path / "records.json"
+    path.write_text("[" + ",".join(["{}"] * 500) + "]")
+    with pytest.raises(ValueError, match="no conversation in an empty object. Pass"):
+        bk.load_traces(path)
+    assert searched and all(value == {} for value in searched) and len(searched) < 5
+
+
 def test_an_unknown_name_lists_the_traces_that_are_shipped() -> None:
     refusal = "Unknown trace 'suport-chat'. Did you mean .* or pass the path of a file."
     with pytest.raises(ValueError, match=refusal):
