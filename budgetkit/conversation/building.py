@@ -105,7 +105,7 @@ def build(
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's window.
+        Context window, in tokens, in place of the window of the budget or the model.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's format of the sent messages. Default: the format of the input.
     start_on : {"user", "any"}, default "user"

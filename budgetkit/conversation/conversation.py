@@ -85,7 +85,7 @@ class Conversation:
     model : str or Model, optional
         The model that answers; it determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the model's window.
+        Context window, in tokens, in place of the window of the budget or the model.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`); they are counted and returned with every
         request.

@@ -87,7 +87,7 @@ class Engine:
 
     @property
     def first_speaker(self) -> StartOn:
-        """The role that the request's first message must have, or "any"."""
+        """The role of the first message after the system messages, or "any"."""
         return self.rules.first_speaker(self.form_sent)
 
     def next(self) -> RequestSteps:

@@ -96,7 +96,7 @@ class RequestRules:
                 self.shortened(empty, stage.most)
 
     def first_speaker(self, form: str | None) -> StartOn:
-        """Return the role that must start a request, or "any"."""
+        """Return the role of the first message after the system messages, or "any"."""
         return "user" if form in USER_FIRST else self.start_on
 
     def writer(self, summarise: Write | None = None) -> Write:

@@ -245,7 +245,7 @@ class Trace:
     def gone(self) -> Ints:
         """The index of the summary that replaced each message.
 
-        For a message that no summary replaced, the index is the largest integer.
+        A message that no summary replaced has the maximum int64 value.
         """
         return gone(self.messages, self.fields.get("compactions"))
 

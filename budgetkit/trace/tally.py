@@ -338,7 +338,7 @@ def unwritable(tokens: npt.ArrayLike) -> Ints:
 def gone(messages: Sequence[Message], compactions: Any) -> Ints:
     """Return the index of the summary that replaced each message.
 
-    For a message that no summary replaced, the index is the largest integer.
+    A message that no summary replaced has the maximum int64 value.
     """
     last = np.full(len(messages), _NEVER, dtype="int64")
     for compaction in objects_in(compactions):

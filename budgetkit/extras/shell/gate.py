@@ -231,7 +231,7 @@ def check(
         The model that answers; it determines the window of a preset, the counter and some findings. An unknown model is
         rejected unless a window is given.
     window : int, optional
-        A window in tokens that replaces the model's.
+        Context window, in tokens, in place of the window of the budget or the model.
     policy, thinking
         The pruning policy, and the maximum number of tokens for thinking. Some findings depend on them; see
         `budgetkit.plan.advice.Case`.

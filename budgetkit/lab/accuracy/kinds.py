@@ -1,10 +1,10 @@
 """Kinds of text: their labels, detection, and documents.
 
 Labels are compared by meaning: "de", "German" and "DE-AT" are the same, and so are "source code" and "code". Kinds are
-detected from the beginning of a text. The class (code, CJK or prose) is detected from words and punctuation marks. The
-language is detected from the script and, among languages with the same script, from common short words. Similar
-languages are distinguished even if no document has them, so that Slovak is not taken for Czech. If the language is not
-recognised, all languages of the class are used.
+detected from the beginning of a text. Text is CJK if at least a fifth of its characters are; code and prose are told
+apart by statements, words and punctuation. The language is detected from the script and, among languages with the same
+script, from common short words. Similar languages are distinguished even if no document has them, so that Slovak is not
+taken for Czech. If the language is not recognised, all languages of the class are used.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class App(Shown):
     counter : str, optional
         Name of the counter; default: the model's own counter.
     window : int, optional
-        A window in tokens that replaces the model's.
+        Context window, in tokens, in place of the window of the budget or the model.
     files : str or path, optional
         File or folder that the "File" box may open; "" if it may open no file. By default, the box may open any file.
 

@@ -216,7 +216,7 @@ class DesignCard(BudgetExplorer):
     counter : str, optional
         Counter of the plan; default: the model's own counter.
     window : int, optional
-        A window in tokens that replaces the window of the model.
+        Context window, in tokens, in place of the window of the budget or the model.
 
     Raises
     ------
@@ -258,7 +258,7 @@ class DesignCard(BudgetExplorer):
         - error: error of the cheap count, as a share of the best count
         - low, high: range of this error for 9 of 10 texts
         - budget: current limit of the section that takes the remaining tokens, or else of the shared pool, in tokens
-        - really: actual tokens in the budget if the cheap count fills it
+        - really: actual tokens in the budget when the cheap count says it is full
         - really_low, really_high: range of these actual tokens for 9 of 10 texts
         - pool: tokens left in the shared pool after the pool has covered any excess beyond the safety reserve
         - verdict: level of the verdict, such as "over"

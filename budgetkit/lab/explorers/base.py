@@ -126,7 +126,8 @@ class Explorer(Shown):
         Parameters
         ----------
         path : str or path
-            Path that ends in .html. The file contains as many messages of the conversation as fit.
+            Path that ends in .html. The file contains all messages of the conversation, shortened if necessary, or none
+            if even that exceeds its limit.
 
         Raises
         ------
@@ -243,7 +244,7 @@ class Explorer(Shown):
         return library
 
     def take(self, settings: BudgetSettings, afresh: bool = False) -> None:
-        """Show other settings, as an undo step or a new initial state."""
+        """Apply settings as one undo step, or as a new initial state."""
         with self._reporting_problems():
             if afresh:
                 self._start = settings

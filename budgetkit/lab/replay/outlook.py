@@ -1,4 +1,4 @@
-"""Forecasts of the first cut, the full window and the spending limit."""
+"""Forecasts of the turns of the first cut, a full window and spent money."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def outlook(
     seed: int = 0,
     others: Sequence[Trace] = (),
 ) -> pd.DataFrame:
-    """Forecast the first cut, the full window and the spending limit.
+    """Forecast the turns of the first cut, a full window and spent money.
 
     For an event that has already happened, low, median and high are all the turn of the event.
 

@@ -103,7 +103,7 @@ def replay(
     model : str or Model, optional
         The model that answers, which determines the window of a preset, the counter and the framing.
     window : int, optional
-        A window in tokens that replaces the window of the model.
+        Context window, in tokens, in place of the window of the budget or the model.
     roles : mapping or callable, optional
         Section of each role, or a function that returns a message's section; default: the roles of the budget.
     framing : Framing, optional

@@ -403,9 +403,9 @@ class Session:
         -------
         DataFrame
             One row per kind: unlogged instructions and tools, messages of each role, and results of each tool. The last
-            row is the signed difference from the provider's number. The columns are what (the kind), tokens (which sum
-            to the provider's number), share (of the prompt) and mark ("estimated" for counts, "derived" for numbers
-            that follow from the provider's).
+            row is the billed prompt minus the sum of the other rows, and may be negative. The columns are what (the
+            kind), tokens (which sum to the billed prompt), share (of the prompt) and mark ("estimated" for counts,
+            "derived" for numbers that follow from the billed prompt).
 
         Raises
         ------

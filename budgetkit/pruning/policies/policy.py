@@ -111,7 +111,7 @@ class PruningContext(NamedTuple):
         return self.tokens + (0 if of == "limit" else self.others)
 
     def size(self, amount: Amount, of: Base) -> int:
-        """Convert an amount to tokens, taking a share of a base.
+        """Convert an amount, in tokens or as a share of a base, to tokens.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class Charge:
     without : tuple of str
         Texts whose tokens are subtracted, because other charges include them.
     message : int or None
-        Index of the message that the charge belongs to, or None for a charge of the whole request.
+        Index of the message that the charge belongs to, or None for a charge for the whole request.
     times : float
         Number of billed tokens for each counted token of the texts.
     """
@@ -96,11 +96,11 @@ class Rules(Protocol):
         ...
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request."""
+        """List the charges for a request."""
         ...
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the output charges of an answer."""
+        """List the output charges for an answer."""
         ...
 
     @property

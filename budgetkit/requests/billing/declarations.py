@@ -60,7 +60,7 @@ class ToolConstants:
     end: int = 12
 
     def charge(self, tools: Sequence[Schema]) -> Charge:
-        """Return the charge of tool schemas: constants plus texts."""
+        """Return the charge for tool schemas: constants plus texts."""
         texts: list[str] = []
         fixed = self.end
         for tool in tools:
@@ -77,7 +77,7 @@ class ToolConstants:
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
-    """Return the charge of tool schemas written as a declaration.
+    """Return the charge for tool schemas written as a declaration.
 
     If `with_system` is false, the request has no system message, and the charge includes 4 more tokens.
     """

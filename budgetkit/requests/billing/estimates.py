@@ -127,7 +127,7 @@ class EstimatedRules:
         return f"estimate-{self.estimate.family}"
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request."""
+        """List the charges for a request."""
         return [
             Charge("framing", "request", fixed=self.estimate.constants["request"]),
             *self._messages(request),
@@ -136,7 +136,7 @@ class EstimatedRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the output charges of an answer: its text and each call.
+        """List the output charges for an answer: its text and each call.
 
         A call costs its name, its arguments and a constant.
         """
@@ -176,7 +176,7 @@ class EstimatedRules:
 
 
 def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Yield the charges of tools and of all hidden prompts."""
+    """Yield the charges for tools and of all hidden prompts."""
     cost = estimate.constants
     times = constant_counts(request)
     for tool in request.tools:
@@ -200,7 +200,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
 
 
 def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Yield the charge of a request's answer schema, if it has one."""
+    """Yield the charge for a request's answer schema, if it has one."""
     if request.schema is not None:
         written = (text_or_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])

@@ -233,7 +233,7 @@ class FrameRules:
         return estimate_for(self.model)
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request."""
+        """List the charges for a request."""
         request = replace(request, model=self.model or request.model)
         if self.frame.form == "claude":
             return [*claude_charges(request, self.frame)]
@@ -250,7 +250,7 @@ class FrameRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the output charges of an answer: its text and each call.
+        """List the output charges for an answer: its text and each call.
 
         A call costs its name, its arguments and a constant.
         """
@@ -264,7 +264,7 @@ class FrameRules:
 
 
 def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of a request to Claude."""
+    """Yield the charges for a request to Claude."""
     yield Charge("framing", "request", fixed=frame.request)
 
     # before the messages: system, tools, schema and thinking
@@ -327,7 +327,7 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Return the charge of the tools' hidden prompt.
+    """Return the charge for the tools' hidden prompt.
 
     The charge depends on the tool choice and on whether parallel calls are disabled.
     """
@@ -367,7 +367,7 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
-    """Return the charge of a tool call.
+    """Return the charge for a tool call.
 
     The tool's name and the name and value of each argument are counted separately. `end` is the text that follows each
     value, because the value's last token may include this text.
@@ -391,7 +391,7 @@ def _claude_tool(tool: Schema) -> str:
 
 
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of a request to Gemini.
+    """Yield the charges for a request to Gemini.
 
     An answer schema is charged only if the frame has a constant for it.
     """
@@ -416,7 +416,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of Gemini's tools: their texts and constants per property.
+    """Yield the charges for Gemini's tools: their texts and constants per property.
 
     If the frame's `tool_form` is "braces", each tool costs the text and the marker tokens of its declaration instead.
     """
@@ -445,7 +445,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of a conversation in a chat template.
+    """Yield the charges for a conversation in a chat template.
 
     JSON mode and thinking are charged if the frame has constants for them.
     """
@@ -494,7 +494,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Yield the charges of tools as a chat template writes them.
+    """Yield the charges for tools as a chat template writes them.
 
     If the frame obeys the tool choice, tools that may not be called are free.
     """

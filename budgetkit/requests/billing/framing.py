@@ -260,7 +260,7 @@ class Framing:
         return sum(count_charges(armed, counter)) - sum(count_charges(without, counter))
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a request before their texts are counted."""
+        """List the charges for a request before their texts are counted."""
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:

@@ -214,7 +214,7 @@ def priced(image: Image, model: str) -> int:
 
 
 def image_charges(message: Message, index: int, model: str) -> Charges:
-    """Yield the charge of each image of a message."""
+    """Yield the charge for each image of a message."""
     for image in message.images:
         size = sized(image)
         part = f"size unknown, {_ASSUMED_SIDE:,} x {_ASSUMED_SIDE:,} assumed"

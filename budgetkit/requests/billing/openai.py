@@ -207,7 +207,7 @@ _DEEPEST_SHOWN = 200
 
 
 def schema_block(schema: Schema) -> str:
-    r"""Write the block for an answer schema, with compact ASCII JSON.
+    r"""Write an answer schema as the prompt block that the model sees.
 
     >>> shape = {"type": "object", "properties": {"default": {"type": "string", "default": ""}}, "required": []}
     >>> schema_block({"name": "Reply", "schema": shape})
@@ -273,7 +273,7 @@ FAMILIES: Mapping[str, OpenAIFamily] = Table(
 
 
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of a chat request."""
+    """Yield the charges for a chat request."""
     yield Charge("framing", "request", fixed=family.request)
 
     # each message, and its images, calls and results
@@ -358,7 +358,7 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def answer_charges(message: Message) -> list[Charge]:
-    """List the output charges of an answer: its text and its calls.
+    """List the output charges for an answer: its text and its calls.
 
     A single call costs 6 tokens plus its name and arguments; several calls cost 10 tokens plus their JSON.
     """
@@ -396,7 +396,7 @@ def tool_charges(
     fixed: int,
     without: tuple[str, ...] = (),
 ) -> Charges:
-    """Yield the charges of each tool and of the block's remaining text."""
+    """Yield the charges for each tool and of the block's remaining text."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
         Charge("tools", tool_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True)
@@ -407,7 +407,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charge of the request's tool choice, if there is one."""
+    """Yield the charge for the request's tool choice, if there is one."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:
@@ -431,7 +431,7 @@ _SEQUENTIAL = 78  # the instruction to gpt-5 that parallel calls are forbidden
 
 
 def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Yield the charges of a Responses request.
+    """Yield the charges for a Responses request.
 
     A message costs 4 tokens plus its text, and an answer the family's `per_answer` in addition. A tool result costs
     only its text, and an answer without text that has calls, reasoning or other items costs nothing itself.
@@ -508,7 +508,7 @@ class OpenAIRules:
         return self.family.name + (" by a router" if self.is_routed else "")
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List the charges of a chat or Responses request.
+        """List the charges for a chat or Responses request.
 
         The request's format selects the rules, except that a router selects them by the model.
         """
@@ -522,7 +522,7 @@ class OpenAIRules:
         return [*chat_charges(named, self.family)]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the output charges of an answer."""
+        """List the output charges for an answer."""
         return answer_charges(message)
 
     @property

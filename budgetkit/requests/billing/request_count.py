@@ -67,7 +67,7 @@ class LedgerRow:
     part : str
         Name of the part, such as a message's role or a tool's name.
     message : int or None
-        Index of the message that the charge belongs to, or None for a charge of the whole request. A separate system
+        Index of the message that the charge belongs to, or None for a charge for the whole request. A separate system
         text is the first message.
     tokens : int
         Tokens of the charge; negative if the parts cost less together than separately.

@@ -290,7 +290,7 @@ class AccuracyStage(BudgetStage):
 
     @cached_property
     def buffer_errors(self) -> pd.DataFrame:
-        """The documents that the buffer is computed from.
+        """The document errors that the buffer is computed from.
 
         If the kind or the classes are known, these are documents of all kinds, unless their sources are too few for a
         buffer of one kind. Otherwise, or if a mix is given, they are the chosen documents only.

@@ -314,7 +314,7 @@ def controls(stage: BudgetStage) -> Panel:
 
 
 def add_model(panel: Panel, stage: BudgetStage) -> None:
-    """Add the controls of model, preset and window."""
+    """Add the model, preset and window controls."""
     settings = stage.settings
     model = stage.model
     budget = stage.plan.budget

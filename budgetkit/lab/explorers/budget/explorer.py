@@ -181,7 +181,7 @@ class BudgetExplorer(Explorer):
     counter : str, Counter or callable, optional
         The counter or its name; default: the model's own counter.
     window : int, optional
-        A window in tokens that replaces the window of the model.
+        Context window, in tokens, in place of the window of the budget or the model.
 
     Raises
     ------

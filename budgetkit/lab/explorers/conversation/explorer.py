@@ -188,8 +188,9 @@ class ConversationExplorer(Explorer):
         The model, which determines the window of a preset, the prompt cache and the prices. Default: the conversation's
         own model, or `DEFAULT_MODEL`.
     window : int, optional
-        A window in tokens that replaces the window of the model. If neither model nor budget is given and the model's
-        window would never be full, a smaller window is used, so that the policies differ, and the page says so.
+        Context window, in tokens, in place of the window of the budget or the model. If neither model nor budget is
+        given and the model's window would never be full, a smaller window is used, so that the policies differ, and the
+        page says so.
     counter : str, Counter or callable, optional
         The counter or its name; default: the model's own counter.
     by : {"turn", "request"}, optional

@@ -364,7 +364,7 @@ class ConversationStage(BudgetStage):
 
     @cached_property
     def facts(self) -> Data:
-        """The policy and its losses, for the checks of the budget."""
+        """The pruning policy and the messages it dropped at each request, for the budget checks."""
         lost = self.outcome.kept.dropped_messages
         return {"policy": self.policies[self.settings.main], "lost": lost}
 
