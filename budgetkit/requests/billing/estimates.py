@@ -176,7 +176,7 @@ class EstimatedRules:
 
 
 def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
-    """Yield the charges for tools and of all hidden prompts."""
+    """Yield the charges for tools and all hidden prompts."""
     cost = estimate.constants
     times = constant_counts(request)
     for tool in request.tools:

@@ -396,7 +396,7 @@ def tool_charges(
     fixed: int,
     without: tuple[str, ...] = (),
 ) -> Charges:
-    """Yield the charges for each tool and of the block's remaining text."""
+    """Yield the charges for each tool and the block's remaining text."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
         Charge("tools", tool_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True)
