@@ -118,7 +118,28 @@ OLLAMA: list[Raw] = [
     {"role": "tool", "tool_name": "f", "content": "x"},
     {"role": "tool", "tool_name": "g", "content": "y"},
 ]
+# Thinking of Mistral and of Cohere, which looks like Anthropic's.
+CALLS = [{"id": "aB0000007", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+RESULT: Raw = {"role": "tool", "tool_call_id": "aB0000007", "content": "x"}
+DOCUMENT = {"type": "document", "document": {"id": "d", "data": '{"a": 1}'}}
+IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+THINKING: list[list[Raw]] = []
+for _thinking in ("hm", [{"type": "text", "text": "hm"}]):
+    _thought: Raw = {"type": "thinking", "thinking": _thinking}
+    for _content in ([_thought], [_thought, {"type": "text", "text": "ok"}]):
+        _answer: Raw = {"role": "assistant", "content": _content}
+        _cited: Raw = {**_answer, "citations": [{"start": 0, "end": 1, "text": "o"}]}
+        _planned: Raw = {"role": "assistant", "tool_plan": "I look.", "tool_calls": CALLS}
+        THINKING += [
+            [_answer],
+            [_cited, ASKED, _answer],
+            [{**_answer, "tool_calls": CALLS}, RESULT, _cited],
+            [{**_answer, **_planned}, {**RESULT, "content": [DOCUMENT]}, _answer],
+            [_planned, RESULT, _answer, {"role": "user", "content": [IMAGE]}, _cited],
+            [{"role": "system", "content": "Be brief."}, ASKED, _planned, RESULT, _answer],
+        ]
 CHAT: list[list[Raw]] = [
+    *THINKING,
     [{"role": "user", "content": [{"type": "unknown", "content": "x", "z": 1}]}],
     [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "u"}}]}],
     [{"role": "user", "content": [{"type": "unknown", "z": [1]}, {"type": "text", "text": "a"}]}],
@@ -174,7 +195,15 @@ def test_a_budget_that_cuts_nothing_changes_nothing(form: Any, messages: list[Ra
     ("form", "messages"), [case for case in chats() if getattr(case, "id", "") != "unknown"]
 )
 def test_the_form_of_a_special_block_needs_no_hint(form: str, messages: list[Raw]) -> None:
-    assert bk.trim(messages, 100_000, MODELS[form]) == messages
+    model = MODELS[form]
+    assert bk.trim(messages, 100_000, model) == messages
+    talk = bk.Conversation(bk.presets.working_memory(100_000), model=model)
+    for message in messages:
+        talk.add(message)
+    assert talk.request().messages == messages
+    sections = {"history": messages[:-1], "user": messages[-1:]}
+    built = bk.build(bk.presets.working_memory(100_000), model=model, **sections)
+    assert built.messages == messages
 
 
 def test_an_unknown_item_without_a_form_is_refused_by_name() -> None:

@@ -44,12 +44,18 @@ ROWS: Mapping[str, str] = {
     "gemini": "gemini",
     "converse": "bedrock",
 }
+#: Fields of a message in OpenAI's chat format, or in a similar one, that Anthropic's messages do not have.
+_CHAT_FIELDS = (
+    "tool_calls",
+    "tool_plan",
+    "tool_call_id",
+)
 #: Anthropic's block types, with the field that tells them from other formats' blocks of the same type.
 _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
     "server_tool_use": "input",
-    "thinking": "thinking",
+    "thinking": "signature",  # Mistral's and Cohere's thinking has none
     "redacted_thinking": "data",
     "image": "source",
     "document": "source",
@@ -98,9 +104,11 @@ def form_of(record: Any) -> Form | None:
         return "responses"
     if blocks and all("type" not in block for block in blocks):
         return "converse"
-    if any(map(_is_anthropic, blocks)):
+    is_chat = _is_chat(record, blocks)
+    has_chat_field = any(map(record.get, _CHAT_FIELDS))
+    if any(map(_is_anthropic, blocks)) and not (is_chat and has_chat_field):
         return "anthropic"
-    return "chat" if _is_chat(record, blocks) else None
+    return "chat" if is_chat else None
 
 
 def is_item_among(record: Any) -> bool:
@@ -138,7 +146,7 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
 def _is_kept(block: Raw) -> bool:
     """Return True for a content block that needs no conversion."""
     kind = block.get("type")
-    if kind in ("thinking", "text"):  # Mistral's thinking
+    if kind in ("thinking", "text"):  # Mistral's and Cohere's thinking
         return kind == "thinking" or isinstance(block.get("text"), str)
     return isinstance(kind, str) and all(
         sort == "text" and (value["type"] != "image_url" or kind == "image_url")
@@ -150,8 +158,6 @@ def _is_anthropic(block: Raw) -> bool:
     kind = block.get("type")
     if "cache_control" in block:
         return True
-    if kind == "thinking":  # Mistral's thinking is a list
-        return isinstance(block.get("thinking"), str)
     if isinstance(kind, str) and kind.endswith("_tool_result"):
         return "tool_use_id" in block
     return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block

@@ -41,7 +41,7 @@ from budgetkit.requests.reading.parts import (
 )
 from budgetkit.requests.reading.usage import usage_of
 
-_GENERIC = Format(name="", label="", besides=("tool_calls",))
+_GENERIC = Format(name="", label="", besides=("tool_plan", "refusal", "tool_calls"))
 _ITEMS = Format(name="", label="", items=True)
 # Tags around a call in the text of a message, as in some data sets.
 _OPENING = re.compile(r"<(?:tool_?call|function_?call)>\s*(?=[\[{])")

@@ -22,13 +22,20 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from budgetkit.budget import check_choice
-from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw, ToolCall
+from budgetkit.message import (
+    ORIGIN,
+    RESULT_ROLES,
+    SYSTEM_ROLES,
+    TEXTS_BESIDE,
+    Data,
+    Message,
+    Raw,
+    ToolCall,
+)
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
-# Fields that differ between formats.
-_CONVERTED = {"reasoning_content", "tool_calls"}
 # Forms with the system text outside the messages.
 _BESIDE = (
     "anthropic",
@@ -205,11 +212,15 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 def _is_shared(raw: Raw, form: str) -> bool:
     """Return True if a chat message is also valid in another format.
 
-    Such a message has blocks of unknown types, which can be written only as they came.
+    Such a message has blocks of unknown types, which can be written only as they came, or thinking without a signature,
+    which Anthropic's format shares with Cohere's.
     """
     origin = raw[ORIGIN]
     is_typed = origin["form"] == "chat" and form in ("anthropic", "responses")
-    is_spoken = raw["role"] not in RESULT_ROLES and not raw.keys() & _CONVERTED
+    is_spoken = raw["role"] not in RESULT_ROLES
+    if "reasoning_content" in raw:
+        blocks = objects_in(origin["records"][0].get("content"))
+        is_spoken = form == "anthropic" and any(type(b.get("thinking")) is str for b in blocks)
     return is_typed and is_spoken and origin["records"][0].keys() == {"role", "content"}
 
 
@@ -247,11 +258,12 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
 
     If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept. A tool
     result that must not be shortened, and an item of OpenAI Responses without content or output, are returned
-    unchanged.
+    unchanged. Texts outside the content, such as Cohere's tool plan, are part of the new text.
     """
     text = Message(raw).text
     if Message(raw).is_whole:
         return dict(record)
+    record = {name: value for name, value in record.items() if name not in TEXTS_BESIDE}
     if form == "responses":
         if "output" in record:
             part = {"type": "input_text", "text": text}
