@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from budgetkit.conversation.engine import first_request
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
 from budgetkit.conversation.rules import RequestRules
-from budgetkit.conversation.sent import Removal, uncounted_notices
+from budgetkit.conversation.sent import Removal, Why, uncounted_notices
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -285,15 +285,17 @@ class Trimmed(list[Data]):
         # Compare from the end, because the newest of several equal messages are kept.
         for place, message in reversed([*enumerate(messages)]):
             raw = {name: value for name, value in message.raw.items() if name != "contexts"}
-            if waiting and waiting[-1] == raw:
-                waiting.pop()
-            elif waiting and _is_shortened(waiting[-1], raw):
-                waiting.pop()
-                left.append(Removal(as_it_came(raw), "shortened"))
-            elif place in unanswered:
-                left.append(Removal(as_it_came(raw), "unanswered"))
-            else:
-                left.append(Removal(as_it_came(raw), "dropped"))
+            at = len(waiting) - 1
+            if waiting and waiting[at] != raw and (id := raw.get("tool_call_id")):
+                # A late result is sent directly after its call, so before other messages.
+                results = (n for n, sent in enumerate(waiting) if sent.get("tool_call_id") == id)
+                at = max(results, default=at)
+            why: Why = "unanswered" if place in unanswered else "dropped"
+            if waiting and (waiting[at] == raw or _is_shortened(waiting[at], raw)):
+                why = "shortened"
+                if waiting.pop(at) == raw:
+                    continue
+            left.append(Removal(as_it_came(raw), why))
         return tuple(reversed(left))
 
     @property

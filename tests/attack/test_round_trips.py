@@ -281,6 +281,25 @@ def test_a_late_result_is_sent_after_its_call_and_a_second_one_is_not_sent() -> 
     assert [left.why for left in request.left] == ["unanswered"]
 
 
+def test_a_trimmed_list_leaves_only_what_is_not_sent_when_a_result_is_late() -> None:
+    """Every message before the late result was listed as dropped, though it was sent."""
+    first, second, last = ({"role": "user", "content": text} for text in ("one", "two", "three"))
+    call: Raw = {"role": "assistant", "content": None, "tool_calls": CALLS}
+    messages = [first, call, second, RESULT, SAID, last]
+    assert bk.trim(messages, 1_000) == [first, call, RESULT, second, SAID, last]
+    assert bk.trim(messages, 1_000).left == ()
+    fitting = bk.trim(messages, 20)
+    assert [*fitting] == [second, SAID, last]
+    assert [left.message for left in fitting.left] == [first, call, RESULT]
+
+    long = {**RESULT, "content": "word " * 500}
+    messages = [first, call, second, long, SAID, last]
+    fitting = bk.trim(messages, 1_000, policy=policies.CapResults(60))
+    assert [message["role"] for message in fitting][1:4] == ["assistant", "tool", "user"]
+    assert len(fitting) == len(messages)
+    assert [(left.why, left.message) for left in fitting.left] == [("shortened", long)]
+
+
 def test_a_conversation_with_summaries_can_be_loaded() -> None:
     talk = bk.Conversation("chat", "summarise", "gpt-5.4", window=3_000, summarise=lambda _: "so")
     for turn in range(20):

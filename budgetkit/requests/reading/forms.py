@@ -105,8 +105,7 @@ def form_of(record: Any) -> Form | None:
     if blocks and all("type" not in block for block in blocks):
         return "converse"
     is_chat = _is_chat(record, blocks)
-    has_chat_field = any(map(record.get, _CHAT_FIELDS))
-    if any(map(_is_anthropic, blocks)) and not (is_chat and has_chat_field):
+    if any(map(_is_anthropic, blocks)) and not (is_chat and any(map(record.get, _CHAT_FIELDS))):
         return "anthropic"
     return "chat" if is_chat else None
 
@@ -155,12 +154,9 @@ def _is_kept(block: Raw) -> bool:
 
 
 def _is_anthropic(block: Raw) -> bool:
-    kind = block.get("type")
-    if "cache_control" in block:
-        return True
-    if isinstance(kind, str) and kind.endswith("_tool_result"):
-        return "tool_use_id" in block
-    return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
+    kind = str(block.get("type"))
+    own_field = "tool_use_id" if kind.endswith("_tool_result") else _ANTHROPIC.get(kind, "")
+    return "cache_control" in block or own_field in block
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
