@@ -307,3 +307,67 @@ def test_a_conversation_with_summaries_can_be_loaded() -> None:
         talk.request()
         talk.add({"role": "assistant", "content": "word " * 60})
         talk = bk.Conversation.from_json(talk.to_json(), summarise=lambda _: "so")
+
+
+PICTURE = f"data:image/png;base64,{PIXEL}"
+ITEMS: list[Raw] = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "hi"},
+            {"type": "input_image", "image_url": PICTURE},
+        ],
+    },
+    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+    {
+        "type": "function_call_output",
+        "call_id": "c1",
+        "output": [{"type": "input_image", "image_url": PICTURE}],
+    },
+    {
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "ok", "annotations": []}],
+    },
+    {"type": "computer_call", "call_id": "c2", "action": {"type": "wait"}},
+    {
+        "type": "computer_call_output",
+        "call_id": "c2",
+        "output": {"type": "computer_screenshot", "image_url": PICTURE},
+    },
+    ASKED,
+]
+SHOWN: list[Raw] = [
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "hi"}, {**IMAGE, "image_url": {"url": PICTURE}}],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+    {"role": "assistant", "content": None, "refusal": "I refuse."},
+    {"role": "assistant", "content": [{"type": "refusal", "refusal": "I refuse."}]},
+    ASKED,
+    {"role": "assistant", "tool_plan": "I look.", "tool_calls": CALLS},
+    {**RESULT, "content": [{**IMAGE, "image_url": {"url": PICTURE}}]},
+    ASKED,
+]
+
+
+@pytest.mark.parametrize("form", ["chat", "anthropic", "gemini", "converse"])
+def test_the_texts_and_images_of_items_are_converted(form: Any) -> None:
+    """Their types went out to other providers, a screenshot lost its bytes, and an empty text stood by an image."""
+    fitting = bk.trim(ITEMS, 100_000, "gpt-5.4", form=form)
+    written = json.dumps(fitting)
+    assert not any(name in written for name in ("input_", "output_", "annotations", '"text": ""'))
+    assert written.count(PIXEL) == 3
+    assert "hi" in written and "ok" in written
+    assert fitting.left == ()
+
+
+@pytest.mark.parametrize("form", ["responses", "anthropic", "gemini", "converse"])
+def test_refusals_plans_and_images_of_a_chat_are_converted(form: Any) -> None:
+    written = json.dumps(bk.trim(SHOWN, 100_000, "gpt-5.4", form=form))
+    assert written.count("I refuse.") == 2
+    assert not any(name in written for name in ('"refusal": null', 'image_url": {', '"text": ""'))
+    assert written.count("I look.") == 1
+    assert written.count(PIXEL) == 2
+    if form == "responses":
+        assert '"type": "text"' not in written

@@ -92,8 +92,9 @@ def form_of(record: Any) -> Form | None:
 
     kind = record.get("type")
     if "role" not in record or kind in _ITEMS:
-        is_item = isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS))
-        return "responses" if is_item else None
+        if isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS)):
+            return "responses"
+        return None
     blocks = objects_in(record.get("content"))
     if record["role"] not in SPEAKERS:
         return "chat" if _is_chat(record, blocks) else None
@@ -123,7 +124,10 @@ def is_item_among(record: Any) -> bool:
         return False
     kind = record.get("type")
     if record.get("role") in SPEAKERS:
-        return kind not in (None, "message") or record.keys() <= _ITEM_FIELDS
+        # Items have no blocks of these types, but messages in OpenAI's chat format do.
+        blocks = objects_in(record.get("content"))
+        is_chat = any(block.get("type") in ("text", "image_url") for block in blocks)
+        return kind not in (None, "message") or (record.keys() <= _ITEM_FIELDS and not is_chat)
     return isinstance(kind, str) and not is_record(record)
 
 
@@ -133,11 +137,10 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
     The message may have blocks of unknown types. A message that another program writes in its own format is converted
     instead.
     """
-    calls = objects_in(record.get("tool_calls"))
     return (
         record["role"] in ROLES
         and is_generic(record)
-        and all("function" in call or "custom" in call for call in calls)
+        and all("function" in c or "custom" in c for c in objects_in(record.get("tool_calls")))
         and all(map(_is_kept, blocks))
     )
 
@@ -180,7 +183,7 @@ def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     results = [place for place, kind in enumerate(kinds) if "result" in kind]
     if not results or any("call" in kind for kind in kinds):
         return whole
-    others = [place for place in range(len(blocks)) if place not in set(results)]
+    others = [place for place in range(len(blocks)) if place not in results]
     cuts = [(place,) for place in results] + ([tuple(others)] if others else [])
     return [({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
 
@@ -208,18 +211,18 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
             before = len(read.messages)
             read_records([piece], row, read=read)
             new = len(read.messages) - before
+            origin: Data = {"form": form, "records": [piece]}
             if not new and origins:  # the piece was added to the previous message
                 origins[-1]["records"].append(piece)
             elif len(cut) > 1:
-                place = {"places": list(places), "part": part, "parts": len(cut)}
-                origins.append({"form": form, "records": [piece], **place})
+                origins.append({**origin, "places": list(places), "part": part, "parts": len(cut)})
+            elif new == 1:
+                origins.append(origin)
             else:
-                origin: Data = {"form": form, "records": [piece]}
-                several = [
+                origins += [
                     {**origin, "records": [] if part else [piece], "part": part, "parts": new}
                     for part in range(new)
                 ]
-                origins += [origin] if new == 1 else several
     pair_results(read.messages, strict=True, pairing=pairing)
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
@@ -280,9 +283,7 @@ def origin_of(raw: Raw) -> Raw | None:
     if "parts" not in origin:
         return origin if records else None
     numbers = [origin.get("part"), origin["parts"], *(origin.get("places") or ())]
-    if all(type(number) is int for number in numbers):
-        return origin
-    return None
+    return origin if all(type(number) is int for number in numbers) else None
 
 
 def forms_of(raws: Iterable[Raw]) -> set[str]:
