@@ -201,7 +201,7 @@ def test_the_form_of_a_special_block_needs_no_hint(form: str, messages: list[Raw
     for message in messages:
         talk.add(message)
     assert talk.request().messages == messages
-    sections = {"history": messages[:-1], "user": messages[-1:]}
+    sections: dict[str, Any] = {"history": messages[:-1], "user": messages[-1:]}
     built = bk.build(bk.presets.working_memory(100_000), model=model, **sections)
     assert built.messages == messages
 
