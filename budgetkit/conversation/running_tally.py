@@ -373,9 +373,15 @@ class RunningTally(TallyState):
         if before or after or not message.tool_call_id:
             return slot - before
         caller = self.calling_slots.get(message.tool_call_id, slot)
-        between = [self.entries[at].message for at in range(caller + 1, slot) if at in self.entries]
-        is_late = any(not (other.tool_calls or other.tool_call_id) for other in between)
-        return caller if is_late else slot
+        # The newest first: in a series of late results, few of these are calls.
+        between = (
+            self.entries[at].message
+            for at in reversed(range(caller + 1, slot))
+            if at in self.entries
+        )
+        if any(not (other.tool_call_id or other.tool_calls) for other in between):
+            return caller
+        return slot
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
         """Mark messages as sent, and add their tokens to the sums."""

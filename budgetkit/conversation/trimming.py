@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from budgetkit.conversation.engine import first_request
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
 from budgetkit.conversation.rules import RequestRules
-from budgetkit.conversation.sent import Removal, uncounted_notices
+from budgetkit.conversation.sent import Removal, Why, uncounted_notices
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -116,7 +116,7 @@ def newest(
     for start, tokens in _counted(units.leave, tokens_of):
         if tokens > remaining:
             break
-        remaining = remaining - tokens
+        remaining -= tokens
         oldest = start
     fits = remaining >= 0 and (oldest < len(raws) or not units.leave)
     if not fits and units.leave:
@@ -195,8 +195,8 @@ def _counted(
     while end > 0:
         here = units[max(0, end - block) : end]
         yield from zip(reversed(here), reversed(tokens_of(here)), strict=True)
-        end = end - block
-        block = 2 * block
+        end -= block
+        block *= 2
 
 
 def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence[int]], list[int]]:
@@ -285,15 +285,17 @@ class Trimmed(list[Data]):
         # Compare from the end, because the newest of several equal messages are kept.
         for place, message in reversed([*enumerate(messages)]):
             raw = {name: value for name, value in message.raw.items() if name != "contexts"}
-            if waiting and waiting[-1] == raw:
-                waiting.pop()
-            elif waiting and _is_shortened(waiting[-1], raw):
-                waiting.pop()
-                left.append(Removal(as_it_came(raw), "shortened"))
-            elif place in unanswered:
-                left.append(Removal(as_it_came(raw), "unanswered"))
-            else:
-                left.append(Removal(as_it_came(raw), "dropped"))
+            at = len(waiting) - 1
+            if waiting and waiting[at] != raw and (id := raw.get("tool_call_id")):
+                # A late result is sent directly after its call, so before other messages.
+                results = (n for n, sent in enumerate(waiting) if sent.get("tool_call_id") == id)
+                at = max(results, default=at)
+            why: Why = "unanswered" if place in unanswered else "dropped"
+            if waiting and (waiting[at] == raw or _is_shortened(waiting[at], raw)):
+                why = "shortened"
+                if waiting.pop(at) == raw:
+                    continue
+            left.append(Removal(as_it_came(raw), why))
         return tuple(reversed(left))
 
     @property
@@ -303,10 +305,9 @@ class Trimmed(list[Data]):
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
         newest_message = read_values([self._before], form=self._form)[-1:]
-        left = self.left[-1:]
-        if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
-            role = newest_message[0].role
-            notes.append(f"The newest message, with role {role}, {_LOSSES[left[0].why]}")
+        for message, gone in zip(newest_message, self.left[-1:], strict=False):
+            if gone.message == as_it_came(message.raw):
+                notes.append(f"The newest message, with role {message.role}, {_LOSSES[gone.why]}")
         return (*dict.fromkeys(notes),)
 
 
@@ -421,8 +422,7 @@ def trim(
             own_tools = ProviderRequest("chat", tools=toolset.functions)
             charges = partial(framing.charges, own_tools)
             unwritten = partial(unwritten_tools, toolset.functions, charges)
-            notes = missing_answer_notices(planned)
-            return Trimmed(fitting, messages, fitting, notes, unwritten)
+            return Trimmed(fitting, messages, fitting, missing_answer_notices(planned), unwritten)
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
@@ -454,6 +454,4 @@ def trim(
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:
     """Convert a number of tokens to a budget, keeping budgets unchanged."""
-    if isinstance(budget, int):
-        return trimmed(budget)
-    return budget
+    return trimmed(budget) if isinstance(budget, int) else budget

@@ -118,7 +118,28 @@ OLLAMA: list[Raw] = [
     {"role": "tool", "tool_name": "f", "content": "x"},
     {"role": "tool", "tool_name": "g", "content": "y"},
 ]
+# Thinking of Mistral and of Cohere, which looks like Anthropic's.
+CALLS = [{"id": "aB0000007", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+RESULT: Raw = {"role": "tool", "tool_call_id": "aB0000007", "content": "x"}
+DOCUMENT = {"type": "document", "document": {"id": "d", "data": '{"a": 1}'}}
+IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+THINKING: list[list[Raw]] = []
+for _thinking in ("hm", [{"type": "text", "text": "hm"}]):
+    _thought: Raw = {"type": "thinking", "thinking": _thinking}
+    for _content in ([_thought], [_thought, {"type": "text", "text": "ok"}]):
+        _answer: Raw = {"role": "assistant", "content": _content}
+        _cited: Raw = {**_answer, "citations": [{"start": 0, "end": 1, "text": "o"}]}
+        _planned: Raw = {"role": "assistant", "tool_plan": "I look.", "tool_calls": CALLS}
+        THINKING += [
+            [_answer],
+            [_cited, ASKED, _answer],
+            [{**_answer, "tool_calls": CALLS}, RESULT, _cited],
+            [{**_answer, **_planned}, {**RESULT, "content": [DOCUMENT]}, _answer],
+            [_planned, RESULT, _answer, {"role": "user", "content": [IMAGE]}, _cited],
+            [{"role": "system", "content": "Be brief."}, ASKED, _planned, RESULT, _answer],
+        ]
 CHAT: list[list[Raw]] = [
+    *THINKING,
     [{"role": "user", "content": [{"type": "unknown", "content": "x", "z": 1}]}],
     [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "u"}}]}],
     [{"role": "user", "content": [{"type": "unknown", "z": [1]}, {"type": "text", "text": "a"}]}],
@@ -174,7 +195,15 @@ def test_a_budget_that_cuts_nothing_changes_nothing(form: Any, messages: list[Ra
     ("form", "messages"), [case for case in chats() if getattr(case, "id", "") != "unknown"]
 )
 def test_the_form_of_a_special_block_needs_no_hint(form: str, messages: list[Raw]) -> None:
-    assert bk.trim(messages, 100_000, MODELS[form]) == messages
+    model = MODELS[form]
+    assert bk.trim(messages, 100_000, model) == messages
+    talk = bk.Conversation(bk.presets.working_memory(100_000), model=model)
+    for message in messages:
+        talk.add(message)
+    assert talk.request().messages == messages
+    sections: dict[str, Any] = {"history": messages[:-1], "user": messages[-1:]}
+    built = bk.build(bk.presets.working_memory(100_000), model=model, **sections)
+    assert built.messages == messages
 
 
 def test_an_unknown_item_without_a_form_is_refused_by_name() -> None:
@@ -252,6 +281,25 @@ def test_a_late_result_is_sent_after_its_call_and_a_second_one_is_not_sent() -> 
     assert [left.why for left in request.left] == ["unanswered"]
 
 
+def test_a_trimmed_list_leaves_only_what_is_not_sent_when_a_result_is_late() -> None:
+    """Every message before the late result was listed as dropped, though it was sent."""
+    first, second, last = ({"role": "user", "content": text} for text in ("one", "two", "three"))
+    call: Raw = {"role": "assistant", "content": None, "tool_calls": CALLS}
+    messages = [first, call, second, RESULT, SAID, last]
+    assert bk.trim(messages, 1_000) == [first, call, RESULT, second, SAID, last]
+    assert bk.trim(messages, 1_000).left == ()
+    fitting = bk.trim(messages, 20)
+    assert [*fitting] == [second, SAID, last]
+    assert [left.message for left in fitting.left] == [first, call, RESULT]
+
+    long = {**RESULT, "content": "word " * 500}
+    messages = [first, call, second, long, SAID, last]
+    fitting = bk.trim(messages, 1_000, policy=policies.CapResults(60))
+    assert [message["role"] for message in fitting][1:4] == ["assistant", "tool", "user"]
+    assert len(fitting) == len(messages)
+    assert [(left.why, left.message) for left in fitting.left] == [("shortened", long)]
+
+
 def test_a_conversation_with_summaries_can_be_loaded() -> None:
     talk = bk.Conversation("chat", "summarise", "gpt-5.4", window=3_000, summarise=lambda _: "so")
     for turn in range(20):
@@ -259,3 +307,67 @@ def test_a_conversation_with_summaries_can_be_loaded() -> None:
         talk.request()
         talk.add({"role": "assistant", "content": "word " * 60})
         talk = bk.Conversation.from_json(talk.to_json(), summarise=lambda _: "so")
+
+
+PICTURE = f"data:image/png;base64,{PIXEL}"
+ITEMS: list[Raw] = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "hi"},
+            {"type": "input_image", "image_url": PICTURE},
+        ],
+    },
+    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+    {
+        "type": "function_call_output",
+        "call_id": "c1",
+        "output": [{"type": "input_image", "image_url": PICTURE}],
+    },
+    {
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "ok", "annotations": []}],
+    },
+    {"type": "computer_call", "call_id": "c2", "action": {"type": "wait"}},
+    {
+        "type": "computer_call_output",
+        "call_id": "c2",
+        "output": {"type": "computer_screenshot", "image_url": PICTURE},
+    },
+    ASKED,
+]
+SHOWN: list[Raw] = [
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "hi"}, {**IMAGE, "image_url": {"url": PICTURE}}],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+    {"role": "assistant", "content": None, "refusal": "I refuse."},
+    {"role": "assistant", "content": [{"type": "refusal", "refusal": "I refuse."}]},
+    ASKED,
+    {"role": "assistant", "tool_plan": "I look.", "tool_calls": CALLS},
+    {**RESULT, "content": [{**IMAGE, "image_url": {"url": PICTURE}}]},
+    ASKED,
+]
+
+
+@pytest.mark.parametrize("form", ["chat", "anthropic", "gemini", "converse"])
+def test_the_texts_and_images_of_items_are_converted(form: Any) -> None:
+    """Their types went out to other providers, a screenshot lost its bytes, and an empty text stood by an image."""
+    fitting = bk.trim(ITEMS, 100_000, "gpt-5.4", form=form)
+    written = json.dumps(fitting)
+    assert not any(name in written for name in ("input_", "output_", "annotations", '"text": ""'))
+    assert written.count(PIXEL) == 3
+    assert "hi" in written and "ok" in written
+    assert fitting.left == ()
+
+
+@pytest.mark.parametrize("form", ["responses", "anthropic", "gemini", "converse"])
+def test_refusals_plans_and_images_of_a_chat_are_converted(form: Any) -> None:
+    written = json.dumps(bk.trim(SHOWN, 100_000, "gpt-5.4", form=form))
+    assert written.count("I refuse.") == 2
+    assert not any(name in written for name in ('"refusal": null', 'image_url": {', '"text": ""'))
+    assert written.count("I look.") == 1
+    assert written.count(PIXEL) == 2
+    if form == "responses":
+        assert '"type": "text"' not in written

@@ -44,12 +44,18 @@ ROWS: Mapping[str, str] = {
     "gemini": "gemini",
     "converse": "bedrock",
 }
+#: Fields of a message in OpenAI's chat format, or in a similar one, that Anthropic's messages do not have.
+_CHAT_FIELDS = (
+    "tool_calls",
+    "tool_plan",
+    "tool_call_id",
+)
 #: Anthropic's block types, with the field that tells them from other formats' blocks of the same type.
 _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
     "server_tool_use": "input",
-    "thinking": "thinking",
+    "thinking": "signature",  # Mistral's and Cohere's thinking has none
     "redacted_thinking": "data",
     "image": "source",
     "document": "source",
@@ -86,8 +92,9 @@ def form_of(record: Any) -> Form | None:
 
     kind = record.get("type")
     if "role" not in record or kind in _ITEMS:
-        is_item = isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS))
-        return "responses" if is_item else None
+        if isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS)):
+            return "responses"
+        return None
     blocks = objects_in(record.get("content"))
     if record["role"] not in SPEAKERS:
         return "chat" if _is_chat(record, blocks) else None
@@ -98,9 +105,10 @@ def form_of(record: Any) -> Form | None:
         return "responses"
     if blocks and all("type" not in block for block in blocks):
         return "converse"
-    if any(map(_is_anthropic, blocks)):
+    is_chat = _is_chat(record, blocks)
+    if any(map(_is_anthropic, blocks)) and not (is_chat and any(map(record.get, _CHAT_FIELDS))):
         return "anthropic"
-    return "chat" if _is_chat(record, blocks) else None
+    return "chat" if is_chat else None
 
 
 def is_item_among(record: Any) -> bool:
@@ -116,7 +124,10 @@ def is_item_among(record: Any) -> bool:
         return False
     kind = record.get("type")
     if record.get("role") in SPEAKERS:
-        return kind not in (None, "message") or record.keys() <= _ITEM_FIELDS
+        # Items have no blocks of these types, but messages in OpenAI's chat format do.
+        blocks = objects_in(record.get("content"))
+        is_chat = any(block.get("type") in ("text", "image_url") for block in blocks)
+        return kind not in (None, "message") or (record.keys() <= _ITEM_FIELDS and not is_chat)
     return isinstance(kind, str) and not is_record(record)
 
 
@@ -126,11 +137,10 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
     The message may have blocks of unknown types. A message that another program writes in its own format is converted
     instead.
     """
-    calls = objects_in(record.get("tool_calls"))
     return (
         record["role"] in ROLES
         and is_generic(record)
-        and all("function" in call or "custom" in call for call in calls)
+        and all("function" in c or "custom" in c for c in objects_in(record.get("tool_calls")))
         and all(map(_is_kept, blocks))
     )
 
@@ -138,7 +148,7 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
 def _is_kept(block: Raw) -> bool:
     """Return True for a content block that needs no conversion."""
     kind = block.get("type")
-    if kind in ("thinking", "text"):  # Mistral's thinking
+    if kind in ("thinking", "text"):  # Mistral's and Cohere's thinking
         return kind == "thinking" or isinstance(block.get("text"), str)
     return isinstance(kind, str) and all(
         sort == "text" and (value["type"] != "image_url" or kind == "image_url")
@@ -147,14 +157,9 @@ def _is_kept(block: Raw) -> bool:
 
 
 def _is_anthropic(block: Raw) -> bool:
-    kind = block.get("type")
-    if "cache_control" in block:
-        return True
-    if kind == "thinking":  # Mistral's thinking is a list
-        return isinstance(block.get("thinking"), str)
-    if isinstance(kind, str) and kind.endswith("_tool_result"):
-        return "tool_use_id" in block
-    return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
+    kind = str(block.get("type"))
+    own_field = "tool_use_id" if kind.endswith("_tool_result") else _ANTHROPIC.get(kind, "")
+    return "cache_control" in block or own_field in block
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
@@ -178,7 +183,7 @@ def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     results = [place for place, kind in enumerate(kinds) if "result" in kind]
     if not results or any("call" in kind for kind in kinds):
         return whole
-    others = [place for place in range(len(blocks)) if place not in set(results)]
+    others = [place for place in range(len(blocks)) if place not in results]
     cuts = [(place,) for place in results] + ([tuple(others)] if others else [])
     return [({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
 
@@ -206,18 +211,18 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
             before = len(read.messages)
             read_records([piece], row, read=read)
             new = len(read.messages) - before
+            origin: Data = {"form": form, "records": [piece]}
             if not new and origins:  # the piece was added to the previous message
                 origins[-1]["records"].append(piece)
             elif len(cut) > 1:
-                place = {"places": list(places), "part": part, "parts": len(cut)}
-                origins.append({"form": form, "records": [piece], **place})
+                origins.append({**origin, "places": list(places), "part": part, "parts": len(cut)})
+            elif new == 1:
+                origins.append(origin)
             else:
-                origin: Data = {"form": form, "records": [piece]}
-                several = [
+                origins += [
                     {**origin, "records": [] if part else [piece], "part": part, "parts": new}
                     for part in range(new)
                 ]
-                origins += [origin] if new == 1 else several
     pair_results(read.messages, strict=True, pairing=pairing)
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
@@ -278,9 +283,7 @@ def origin_of(raw: Raw) -> Raw | None:
     if "parts" not in origin:
         return origin if records else None
     numbers = [origin.get("part"), origin["parts"], *(origin.get("places") or ())]
-    if all(type(number) is int for number in numbers):
-        return origin
-    return None
+    return origin if all(type(number) is int for number in numbers) else None
 
 
 def forms_of(raws: Iterable[Raw]) -> set[str]:

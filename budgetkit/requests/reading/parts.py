@@ -212,11 +212,15 @@ def _content_part(part: Raw) -> Data:
     picture = kind in marks["image"] or part.get("modality") == "image"
     picture = picture or str(mime).startswith("image/")
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
-        return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)
+        if kind == "image_url" or "file_id" in part:
+            return {**part, "type": kind}
+        return _image_part(part)
     named = kind if isinstance(kind, str) else ""
     about_user = [words for words in map(part.get, marks["about_user"]) if isinstance(words, str)]
     text = value_at(part, format_table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
+        if named in ("input_text", "output_text"):
+            return {"type": "text", "text": text}
         return {**part, "type": named or "text", "text": text or ""}
     if not kind and isinstance(part.get("json"), dict | list):
         return {"type": "text", "text": _json(part["json"])}

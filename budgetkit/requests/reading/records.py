@@ -41,7 +41,7 @@ from budgetkit.requests.reading.parts import (
 )
 from budgetkit.requests.reading.usage import usage_of
 
-_GENERIC = Format(name="", label="", besides=("tool_calls",))
+_GENERIC = Format(name="", label="", besides=("tool_plan", "refusal", "tool_calls"))
 _ITEMS = Format(name="", label="", items=True)
 # Tags around a call in the text of a message, as in some data sets.
 _OPENING = re.compile(r"<(?:tool_?call|function_?call)>\s*(?=[\[{])")
@@ -168,7 +168,6 @@ def _is_odd(raw: Raw) -> bool:
     part_types = format_table("marks")["part"]
     has_odd_part = any(
         part.get("type") not in part_types
-        or isinstance(part.get("text"), Mapping)
         or (part["type"] == "text" and not isinstance(part.get("text"), str))
         for part in (objects_in(content) if isinstance(content, list) else ())
     )
@@ -197,8 +196,9 @@ def _messages(raw: Raw, row: Format) -> list[Data]:
     if row.role == "=":
         return []
     if row.each:
-        items = read_records(value_at(raw, row.each), _ITEMS).messages
-        messages = [{**raw_of(item)} for item in items]
+        messages = [
+            {**raw_of(item)} for item in read_records(value_at(raw, row.each), _ITEMS).messages
+        ]
     elif row.message_fields:
         messages = _messages_by_field(raw, row)
     else:
@@ -356,8 +356,7 @@ def _call_of(raw: Raw, row: Format) -> Data:
 
 
 def _call(id: str, name: str, arguments: Any) -> Data:
-    part = {"type": "tool_call", "id": id, "name": name, "args": arguments}
-    call: Data = sorted_part(part)[0][1]
+    call: Data = sorted_part({"type": "tool_call", "id": id, "name": name, "args": arguments})[0][1]
     return call
 
 

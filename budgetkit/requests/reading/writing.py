@@ -22,7 +22,16 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from budgetkit.budget import check_choice
-from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw, ToolCall
+from budgetkit.message import (
+    ORIGIN,
+    RESULT_ROLES,
+    SYSTEM_ROLES,
+    TEXTS_BESIDE,
+    Data,
+    Message,
+    Raw,
+    ToolCall,
+)
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
@@ -175,9 +184,12 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
     origin = origin_of(raws[start])
     while origin is not None and "parts" in origin and end < len(raws):
         following = origin_of(raws[end])
-        if following is None or following.get("parts") != origin["parts"]:
-            break
-        if ("places" in following) != ("places" in origin) or following["part"] <= origin["part"]:
+        if (
+            following is None
+            or following.get("parts") != origin["parts"]
+            or ("places" in following) != ("places" in origin)
+            or following["part"] <= origin["part"]
+        ):
             break
         origin = following
         end += 1
@@ -247,11 +259,12 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
 
     If the record has a tool result, the result's text is replaced. Parts without text, such as images, are kept. A tool
     result that must not be shortened, and an item of OpenAI Responses without content or output, are returned
-    unchanged.
+    unchanged. Texts outside the content, such as Cohere's tool plan, are part of the new text.
     """
     text = Message(raw).text
     if Message(raw).is_whole:
         return dict(record)
+    record = {name: value for name, value in record.items() if name not in TEXTS_BESIDE}
     if form == "responses":
         if "output" in record:
             part = {"type": "input_text", "text": text}
@@ -305,9 +318,11 @@ def _others(content: Any) -> list[Raw]:
 def _with_others(text: Data, others: Sequence[Raw]) -> Any:
     """Combine a text part with other parts in a list.
 
-    If there are no other parts, return the text itself.
+    An empty text is left out, because providers reject it. If there are no other parts, return the text itself.
     """
-    return [text, *others] if others else text["text"]
+    if text["text"].strip():
+        return [text, *others] if others else text["text"]
+    return others or text["text"]
 
 
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
@@ -322,25 +337,28 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
         speaker = "model" if form == "gemini" else "assistant"
     if message.role == "tool" and message.tool_call_id:
         blocks = [_result_block(message, form, names)]
-    elif form == "anthropic" and not message.tool_calls and isinstance(raw.get("content"), str):
-        if not raw["content"].strip():
-            return []
-        return [{"role": speaker, "content": raw["content"]}]
     else:
         blocks = [_block(part, form) for part in _parts_to_send(message)]
         blocks += [_call_block(call, form) for call in message.tool_calls]
+        if form == "anthropic" and [block.get("text") for block in blocks] == [
+            raw.get("content") or ""
+        ]:
+            blocks = raw["content"]
     if not blocks:
         return []
     return [{"role": speaker, blocks_field(form): blocks}]
 
 
 def _parts_to_send(message: Message) -> list[Raw]:
-    """List the parts of a message without empty texts, which providers reject."""
-    return [
-        part
-        for part in message.parts
-        if not isinstance(part.get("text"), str) or part["text"].strip()
+    """List the parts of a message without empty texts, which providers reject.
+
+    Refusals become texts, and so does Cohere's tool plan in place of a missing content.
+    """
+    parts = [
+        {"type": "text", "text": part["refusal"]} if "refusal" in part else part
+        for part in message.parts or [{"type": "text", "text": message.text}]
     ]
+    return [part for part in parts if str(part.get("text", "an image") or "").strip()]
 
 
 def _items(message: Message) -> list[Data]:
@@ -359,16 +377,17 @@ def _items(message: Message) -> list[Data]:
         output = _with_others({"type": "input_text", "text": message.text}, pictures)
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
     items: list[Data] = []
-    if _parts_to_send(message) or not message.tool_calls:
+    parts = _parts_to_send(message)
+    if parts or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
-        if isinstance(content, list | tuple):
-            content = [_item_part(part, kind) for part in _parts_to_send(message)]
+        if not isinstance(content, str):
+            content = [_item_part(part, kind) for part in parts]
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
     for call in message.tool_calls:
-        asked = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-        items.append({"type": "function_call", **asked})
+        item = {"type": "function_call", "call_id": call.id, "name": call.name}
+        items.append({**item, "arguments": call.arguments})
     return items
 
 
@@ -437,9 +456,9 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
         response = {"name": name, "response": {"result": message.text}}
         return {"functionResponse": {**response, "parts": others} if others else response}
     if form == "converse":
-        return {
-            "toolResult": {"toolUseId": _call_id(id), "content": [{"text": message.text}, *others]}
-        }
+        text = {"text": message.text}
+        content = _with_others(text, others) if others else [text]
+        return {"toolResult": {"toolUseId": _call_id(id), "content": content}}
     content = _with_others({"type": "text", "text": message.text}, others)
     return {"type": "tool_result", "tool_use_id": _call_id(id), "content": content}
 
