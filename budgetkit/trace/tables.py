@@ -162,7 +162,8 @@ class TableReader:
 
     def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
         """Read the conversations in a pandas frame."""
-        return self.conversations(enumerate(frame.to_dict("records"), start=2))
+        rows: list[Any] = frame.to_dict("records")
+        return self.conversations(enumerate(rows, start=2))
 
     def fits(self, value: Any) -> bool:
         """Return True if an object has the columns of a table row."""
@@ -280,7 +281,7 @@ def _cell(value: Any) -> Any:
     return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _excel(content: bytes, outflow: Outflow) -> Iterator[Data]:
+def _excel(content: bytes, outflow: Outflow) -> Iterator[Any]:
     """Yield the rows of a spreadsheet's first sheet, after checking its size."""
     from openpyxl.reader.excel import ExcelReader  # type: ignore[import-untyped]
     from openpyxl.styles.stylesheet import apply_stylesheet  # type: ignore[import-untyped]
