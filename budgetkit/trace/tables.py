@@ -11,7 +11,6 @@ import csv
 import io
 import math
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -286,18 +285,17 @@ def _excel(content: bytes, outflow: Outflow) -> Iterator[Any]:
     from openpyxl.reader.excel import ExcelReader  # type: ignore[import-untyped]
     from openpyxl.styles.stylesheet import apply_stylesheet  # type: ignore[import-untyped]
 
+    reader = ExcelReader(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     elements = 0
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for member in archive.infolist():
-            with archive.open(member) as stream:
-                while block := stream.read(_BLOCK):
-                    outflow.add(size=len(block))
-                    elements += 5 * (block.count(b"<") - block.count(b"</"))
-                    elements -= 4 * len(_CHEAP.findall(block))
-                    outflow.check(values=elements)
+    for member in reader.archive.infolist():
+        with reader.archive.open(member) as stream:
+            while block := stream.read(_BLOCK):
+                outflow.add(size=len(block))
+                elements += 5 * (block.count(b"<") - block.count(b"</"))
+                elements -= 4 * len(_CHEAP.findall(block))
+                outflow.check(values=elements)
 
     # Load the first sheet only: a workbook may list one sheet many times, and openpyxl would read it each time.
-    reader = ExcelReader(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     reader.read_manifest()
     reader.read_strings()
     reader.read_workbook()
