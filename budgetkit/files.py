@@ -180,7 +180,7 @@ def plain_name(name: str) -> str:
 # A view may run without end, and a computed column may exhaust memory.
 _COMPUTED = (
     "SELECT 1 FROM sqlite_master AS it JOIN pragma_table_xinfo(it.name)"
-    " WHERE it.name IN ('session', 'message', 'part') AND (it.type = 'view' OR hidden)"
+    " WHERE lower(it.name) IN ('session', 'message', 'part') AND (it.type = 'view' OR hidden)"
 )
 
 

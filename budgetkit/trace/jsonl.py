@@ -11,9 +11,10 @@ a small file cannot fill the memory:
 
 Conversations compress by a factor of 4 to 10, and repetitive agent sessions by a factor of 30. A factor of 1,000
 indicates an attack. A value is a spreadsheet cell, or text between separators such as brackets and commas; it becomes a
-Python object. In a parquet or Arrow file, each row, each cell and the column name of each cell is a value. All files in
-a container and in nested containers share one :class:`Outflow`. A stream is read twice: first to measure it and then,
-within the limit, to read its content.
+Python object. In a parquet or Arrow file, each row, each cell and the column name of each cell is a value. The XML
+elements of a workbook have a limit of the same size, in which those that are slow to read count five times. All files
+in a container and in nested containers share one :class:`Outflow`. A stream is read twice: first to measure it and
+then, within the limit, to read its content.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def zipped(**members: bytes) -> bytes:
     return file.getvalue()
 
 
-def spreadsheet(sheet: bytes = b"", styles: bytes = b"") -> bytes:
+def spreadsheet(sheet: bytes = b"", styles: bytes = b"", sheets: int = 1) -> bytes:
     """A spreadsheet of one row, and beside it what fills the memory."""
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -70,6 +70,10 @@ def spreadsheet(sheet: bytes = b"", styles: bytes = b"") -> bytes:
                 content = content.replace(b"</sheetData>", sheet + b"</sheetData>")
             if name == "xl/styles.xml":
                 content = content.replace(b"</cellXfs>", styles + b"</cellXfs>")
+            if name == "xl/workbook.xml":
+                before_end, end = content.split(b"</sheets>")
+                listed = before_end[before_end.index(b"<sheet ") :]
+                content = before_end + listed * (sheets - 1) + b"</sheets>" + end
             after.writestr(name, content)
     return file.getvalue()
 
@@ -211,6 +215,14 @@ def bzip2_zip() -> bytes:
 
 
 MANY = 5_000_000
+LINKS = (
+    b"</sheetData><hyperlinks>" + b'<hyperlink ref="A1"/>' * 600_000 + b"</hyperlinks><sheetData>"
+)
+PREFIXED = (
+    b'<x:row xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    + b"<x:c/>" * 4_000_000
+    + b"</x:row>"
+)
 BOMBS: dict[str, Callable[[], bytes]] = {
     "lines.jsonl.gz": lambda: gzip.compress(LINE * 1_000_000),
     "messages.jsonl.gz": lambda: gzip.compress(b'{"role": "user"}\n' * MANY),
@@ -234,6 +246,10 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "far-cell.xlsx": lambda: spreadsheet(sheet=b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
     "rows.xlsx": lambda: spreadsheet(sheet=b"<row><c><v>0</v></c></row>" * 2_000_000),
     "styles.xlsx": lambda: spreadsheet(styles=b"<xf/>" * 3_000_000),
+    "fewer-styles.xlsx": lambda: spreadsheet(styles=b"<xf/>" * 900_000),
+    "blank-rows.xlsx": lambda: spreadsheet(sheet=b"<row/>" * 900_000),
+    "links.xlsx": lambda: spreadsheet(sheet=LINKS),
+    "prefix.xlsx": lambda: spreadsheet(sheet=PREFIXED),
     "repeated.parquet": lambda: table(
         "parquet", role=repeated("user", 900_000), content=repeated("x" * 9_999, 900_000)
     ),
@@ -269,6 +285,11 @@ BOMBS["no-columns.arrow"] = no_columns
 READ: dict[str, Callable[[], bytes]] = {
     "quoted.csv.gz": lambda: gzip.compress(b'role,content\nuser,"' + b'""' * 30_000_000 + b'"\n'),
     "many-rows.csv.gz": lambda: gzip.compress(b"role,content\n" + b"user,a\n" * 499_000),
+    "many-rows.xlsx": lambda: spreadsheet(
+        sheet=b"<row><c><v>0</v></c><c><v>1</v></c></row>" * 60_000
+    ),
+    "many-styles.xlsx": lambda: spreadsheet(styles=b'<xf numFmtId="14"><alignment/></xf>' * 65_000),
+    "one-sheet-often.xlsx": lambda: spreadsheet(sheets=100_000),
 }
 #: What is refused for what it is, with a part of the sentence.
 OTHERS: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -304,6 +325,7 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(name: str, folder: P
 def test_a_file_within_the_limit_is_read_in_the_same_memory(name: str, folder: Path) -> None:
     child = read_in_child(folder / name, READ[name]())
     assert not child.stdout, child.stdout[-500:]
+    assert float(child.stderr.splitlines()[-1]) < 2 * SECONDS
 
 
 def read_in_child(file: Path, content: bytes) -> subprocess.CompletedProcess[str]:

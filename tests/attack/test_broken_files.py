@@ -130,8 +130,9 @@ def rows_of(id: str, changed: str = "1") -> str:
         (_TABLES, "'soon'", "opencode.db"),
         (_TABLES, "-9223372036854775", "opencode.db/ses_1"),
         (_COMPUTED, "1", "opencode.db"),
+        (_COMPUTED.replace("TABLE session", "TABLE SESSION"), "1", "opencode.db"),
     ],
-    ids=["infinity", "late", "word", "early", "computed column"],
+    ids=["infinity", "late", "word", "early", "computed column", "capitals"],
 )
 def test_an_odd_column_is_listed(tables: str, changed: str, listed: str, tmp_path: Path) -> None:
     make_database(tmp_path, tables + rows_of("ses_1", changed))
