@@ -188,17 +188,27 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
     """Read rows from an SQLite file without changing it.
 
     A file whose tables "session", "message" or "part" are views or have computed columns is rejected, because reading
-    them may never end or may exhaust memory.
+    them may never end or may exhaust memory. A file whose rows share pages is rejected, too: reading it takes too many
+    steps, or gives more data than the file has.
     """
     sqlite3 = import_module("sqlite3")  # because few programs need it
     # Without a log file no program is writing, so the file needs no lock; a lock would create a file.
-    is_written = path.with_name(f"{path.name}-wal").exists()
+    log = path.with_name(f"{path.name}-wal")
+    is_written = log.exists()
     place = f"{path.absolute().as_uri()}?mode=ro&immutable={0 if is_written else 1}"
     try:
         with closing(sqlite3.connect(place, uri=True)) as connection:
             if connection.execute(_COMPUTED).fetchone():
                 raise sqlite3.Error("it contains a view or a computed column")
-            return list(connection.execute(query, values))
+            unread = path.stat().st_size + (log.stat().st_size if is_written else 0)
+            connection.set_progress_handler(lambda: True, 100_000 + 4 * unread)
+            rows = []
+            for row in connection.execute(query, values):
+                rows.append(row)
+                unread -= sum(len(str(value)) for value in row)
+                if unread < 0:
+                    raise sqlite3.Error("its rows share pages")
+            return rows
     except sqlite3.Error as error:
         raise ValueError(
             f"Cannot read {path.name} ({error}). Save it again in the program that wrote it."

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import warnings
@@ -100,6 +101,58 @@ def test_a_database_whose_view_never_ends_is_listed_as_unreadable(tmp_path: Path
     make_database(tmp_path, _ENDLESS)
     code = "import sys, budgetkit as bk; print(len(bk.sessions(sys.argv[1], billed=True)))"
     command = [sys.executable, "-c", code, str(tmp_path)]
+    environment = {**os.environ, "BUDGETKIT_CACHE": ""}
+    child = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert child.stdout == "1\n", child.stderr[-800:]
+
+
+def share_pages(path: Path, depth: int, fan: int) -> None:
+    """Point every entry of a table's inner pages at the same page, so that few pages hold many rows.
+
+    The layout is that of https://www.sqlite.org/fileformat2.html, section 1.6.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'message'"
+        ).fetchone()
+    pages = bytearray(path.read_bytes())
+    pages += pages[(root - 1) * size : root * size]
+    for level in range(depth):
+        below = len(pages) // size
+        page = bytearray(size)
+        for number in range(fan):
+            place = size - 5 * (number + 1)
+            page[place : place + 5] = struct.pack(">IB", below, number % 127 + 1)
+            page[12 + 2 * number : 14 + 2 * number] = struct.pack(">H", place)
+        page[:12] = struct.pack(">BHHHBI", 5, 0, fan, place, 0, below)
+        if level == depth - 1:
+            pages[(root - 1) * size : root * size] = page
+        else:
+            pages += page
+    pages[28:32] = struct.pack(">I", len(pages) // size)
+    path.write_bytes(pages)
+
+
+def test_a_database_whose_rows_share_pages_is_listed_as_unreadable(tmp_path: Path) -> None:
+    make_database(tmp_path, _TABLES + rows_of("ses_1"))
+    share_pages(tmp_path / "opencode.db", depth=5, fan=300)
+    code = "import sys, budgetkit as bk; print(len(bk.sessions(sys.argv[1], billed=True)))"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    environment = {**os.environ, "BUDGETKIT_CACHE": ""}
+    child = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert child.stdout == "1\n", child.stderr[-800:]
+
+
+def test_a_pipe_among_the_records_of_a_session_is_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "storage" / "message" / "ses_1"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "m1.json")
+    session = tmp_path / "storage" / "session" / "p" / "ses_1.json"
+    session.parent.mkdir(parents=True)
+    session.write_text(json.dumps({"id": "ses_1", "directory": "/p", "title": "t"}))
+    code = "import sys, budgetkit as bk; print(len(bk.sessions(sys.argv[1], billed=True)))"
+    command = [sys.executable, "-c", code, str(tmp_path / "storage")]
     environment = {**os.environ, "BUDGETKIT_CACHE": ""}
     child = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert child.stdout == "1\n", child.stderr[-800:]

@@ -382,7 +382,11 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
         folder = storage / table / plain_name(id)
         is_inside = folder.resolve() == storage.resolve() / table / id
         files = sorted(folder.glob("*.json")) if is_inside else []
-        return [json.loads(file.read_bytes()) for file in files if not file.is_symlink()]
+        return [
+            json.loads(file.read_bytes())
+            for file in files
+            if file.is_file() and not file.is_symlink()
+        ]
 
     messages = [
         {"info": info, "parts": records("part", "message", str(info["id"]))}
