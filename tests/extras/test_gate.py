@@ -351,6 +351,28 @@ def test_a_conversation_with_another_model_is_an_estimate_by_the_counter_of_this
     assert "of claude-sonnet-4-5" in closed.failures[0].sentence
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["llama3.2", "unknown-x", "my-azure-deployment", "gpt-99", "deepseek-chat", "deepseek-r1:7b"],
+)
+def test_a_conversation_with_an_unknown_or_retired_model_is_an_estimate(name: str) -> None:
+    """They were counted with o200k_base as if exactly, and the gate was open."""
+    held = Trace("held", (Message(user("Hi")),), fields={"model": name})
+    closed = check(chat(8_192), traces=[held])
+    assert reasons(closed) == [("estimate", "count")]
+    assert f"o200k_base estimates the tokens of {name}, and no reserve" in str(closed)
+    is_unknown = name != "deepseek-chat"
+    assert (f"Unknown model '{name}'" in str(closed)) == is_unknown
+    assert (
+        "- Or choose a listed model (-m in the shell, model= in Python)" in str(closed)
+    ) == is_unknown
+    # Each fix opens it.
+    safe = replace(chat(8_192), reserves=[*chat(8_192).reserves, BUFFERED])
+    assert check(safe, traces=[held]).passed
+    assert check(chat(8_192), traces=[held], counter=words).passed
+    assert check(chat(8_192), traces=[held], model="gpt-4o").passed
+
+
 def test_what_estimates_nothing_is_not_closed_for_it() -> None:
     """A budget alone is looked over by findings."""
     assert check(chat(8_192), model="claude-sonnet-4-5").passed

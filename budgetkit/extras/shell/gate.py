@@ -43,7 +43,6 @@ from budgetkit.inputs.budgets import (
     read_budget,
     setup_of,
 )
-from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.lab.replay.replaying import replay
@@ -335,7 +334,7 @@ def check(
         _check_messages(trace)
         own = trace.framing_of(count, own_framing)
         recorded = _recorded_request(trace)
-        models.append(model or own_model(trace))
+        models.append(resolve(trace.model) if model is None and trace.model else model)
         # Without a model, nobody knows which thinking the provider drops.
         rules = None if own is DEFAULT_FRAMING else own.rules
         for shape in (recorded.shape, "chat"):  # recorded in one format, counted in the other
@@ -525,6 +524,9 @@ def _estimated(
             problem = f"{name} estimates the tokens{of_model}, and no reserve covers its error"
             exactly = "or count exactly; if your own function does, set its attribute exact to True"
             mend = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
+            if model is not None and not model.is_known:
+                problem = f"Unknown model {brief(model.name)}: {problem}"
+                mend += "\n- Or choose a listed model (-m in the shell, model= in Python)."
             nearer = nearer_sentence(count)
             return [Failure("estimate", "count", problem, f"{mend}\n{nearer}" if nearer else mend)]
     return []
