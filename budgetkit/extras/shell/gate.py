@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
@@ -275,7 +275,8 @@ def check(
     thinking = check_tokens("thinking", thinking)
     if all(given is None for given in (prompts, tools, traces, model)) and not strict:
         raise ValueError(
-            "Nothing to check. Pass conversations, prompts, tools or a model, or strict=True to check the budget alone."
+            "Nothing to check. Pass conversations, prompts, tools or a model, or use strict=True (--strict in the "
+            "shell) to check the budget alone."
         )
 
     # The budget, the counter and the tools, converted from any supported form.
@@ -422,12 +423,10 @@ def check(
     )
 
 
-@contextmanager
-def refusing_unreadable_files() -> Iterator[None]:
-    """Treat a broken file in a folder as an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UnreadableFileError)
-        yield
+#: A context manager that treats a broken file in a folder as an error.
+refusing_unreadable_files = partial(
+    warnings.catch_warnings, action="error", category=UnreadableFileError
+)
 
 
 def _texts(prompts: Any) -> dict[str, str]:
