@@ -28,8 +28,7 @@ def check_command(conversations: Names, **options: Any) -> int:
     check only with --strict, and conversations that lose messages fail it only with --most-cut.
     """
     with refusing_unreadable_files():
-        traces = [*load_all(conversations)]
-    return _check_traces(traces=traces, **options)  # type: ignore[no-any-return]
+        return _check_traces(traces=[*load_all(conversations)], **options)  # type: ignore[no-any-return]
 
 
 @with_budget
