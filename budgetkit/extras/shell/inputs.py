@@ -81,7 +81,8 @@ def model_to_check(model: str | None, traces: Iterable[Trace]) -> Model:
 
     Examples
     --------
-    >>> talks = [Trace(name, fields={"model": name}) for name in ("gpt-5.4", "gpt-4o")]
+    >>> said = [{"role": "user", "content": "Hello"}]
+    >>> talks = [Trace(name, said, fields={"model": name}) for name in ("gpt-5.4", "gpt-4o")]
     >>> model_to_check(None, talks).name, model_to_check("gpt-5.4", talks).name, model_to_check(None, ()).name
     ('gpt-4o', 'gpt-5.4', 'gpt-5.4')
     """
