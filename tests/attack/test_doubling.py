@@ -168,3 +168,11 @@ def test_a_number_in_yaml_that_could_not_be_written_again_is_refused() -> None:
     stream.name = "chat.yaml"
     with pytest.raises(ValueError, match="too many digits"):
         bk.load_traces(stream)
+
+
+def test_parts_that_cannot_be_counted_are_listed_once() -> None:
+    """Every part listed all of them: 20,000 parts took minutes."""
+    body = {"model": "gpt-4o", "messages": [user([{"type": "w"}] * 20_000)]}
+    begun = time.process_time()
+    assert bk.count_request(body).uncounted == ("w",)
+    assert time.process_time() - begun < 10

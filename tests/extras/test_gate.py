@@ -351,6 +351,75 @@ def test_a_conversation_with_another_model_is_an_estimate_by_the_counter_of_this
     assert "of claude-sonnet-4-5" in closed.failures[0].sentence
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["llama3.2", "unknown-x", "my-azure-deployment", "gpt-99", "deepseek-chat", "deepseek-r1:7b"],
+)
+def test_a_conversation_with_an_unknown_or_retired_model_is_an_estimate(name: str) -> None:
+    """They were counted with o200k_base as if exactly, and the gate was open."""
+    held = Trace("held", (Message(user("Hi")),), fields={"model": name})
+    closed = check(chat(8_192), traces=[held])
+    assert reasons(closed) == [("estimate", "count")]
+    assert f"o200k_base estimates the tokens of {name}, and no reserve" in str(closed)
+    is_unknown = name != "deepseek-chat"
+    assert (f"Unknown model '{name}'" in str(closed)) == is_unknown
+    assert (
+        "- Or choose a listed model (-m in the shell, model= in Python)" in str(closed)
+    ) == is_unknown
+    # Each fix opens it.
+    safe = replace(chat(8_192), reserves=[*chat(8_192).reserves, BUFFERED])
+    assert check(safe, traces=[held]).passed
+    assert check(chat(8_192), traces=[held], counter=words).passed
+    assert check(chat(8_192), traces=[held], model="gpt-4o").passed
+
+
+def saved(path: Path, words_each: int, *models: str) -> str:
+    """Save one conversation for each model, and return the path."""
+    said = [user("why " * words_each)]
+    lines = [json.dumps({"model": model, "messages": said}) for model in models]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("models", "words_each", "closed"),
+    [
+        (["gpt-4o"], 90_000, False),
+        (["gpt-4o"], 128_000, True),
+        (["gpt-4o", "gpt-5.4"], 128_000, True),
+        (["gpt-5.4"], 128_000, False),
+        (["gpt-4-0314"], 5_000, False),
+        (["gpt-4-0314"], 8_192, True),  # retired
+    ],
+)
+def test_the_window_and_the_counter_are_those_of_the_conversations_own_model(
+    models: list[str], words_each: int, closed: bool, tmp_path: Path
+) -> None:
+    """A preset divided the window of gpt-5.4, whichever model the conversation named."""
+    path = saved(tmp_path / "talks.jsonl", words_each, *models)
+    assert run(["check", path]) == closed
+    assert run(["check", path, "-m", "gpt-5.4"]) == 0
+    # The fixture counts with o200k_base, which is an estimate for gpt-4.
+    is_estimate = models == ["gpt-4-0314"]
+    assert checked("chat", traces=[path]).passed == (not closed and not is_estimate)
+
+
+@pytest.mark.parametrize("preset", ["chat", "memory_engine"])
+def test_a_preset_without_a_window_never_opens_for_an_unknown_model(
+    preset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = saved(tmp_path / "talk.jsonl", 5, "llama3.2")
+    assert run(["check", path, "-b", preset]) == 2
+    assert "Unknown model 'llama3.2'" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"Unknown model 'llama3\.2'"):
+        checked(preset, traces=[path])
+    assert run(["check", path, "-b", preset, "-m", "gpt-4o"]) == 0
+    # Only the memory engine has a buffer.
+    for model in ("llama3.2", "my-azure-deployment", "gpt-99"):
+        path = saved(tmp_path / "talk.jsonl", 5, model)
+        assert run(["check", path, "-b", preset, "-w", "8192"]) == (preset == "chat")
+
+
 def test_what_estimates_nothing_is_not_closed_for_it() -> None:
     """A budget alone is looked over by findings."""
     assert check(chat(8_192), model="claude-sonnet-4-5").passed

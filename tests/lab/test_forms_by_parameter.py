@@ -18,8 +18,8 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
-from budgetkit.extras.shell.inputs import budget_for as budget_of
 from budgetkit.extras.shell.inputs import settings_at
+from budgetkit.inputs.budgets import budget_of
 from budgetkit.requests import framing_for, read_tools
 from budgetkit.requests.billing.images import image_price
 
@@ -331,8 +331,8 @@ def test_a_name_is_a_preset_whatever_lies_on_the_disk(
     monkeypatch.chdir(tmp_path)
     saved_at(tmp_path / "chat", bk.state.to_yaml(bk.Budget(77)))
     assert bk.build("chat", window=WINDOW, user="q").plan.budget == bk.presets.chat(WINDOW)
-    assert budget_of(settings_at("chat"), WINDOW, None) == bk.presets.chat(WINDOW)
-    assert budget_of(settings_at("./chat"), None, None) == bk.Budget(77)
+    assert budget_of(settings_at("chat"), window=WINDOW) == bk.presets.chat(WINDOW)
+    assert budget_of(settings_at("./chat")) == bk.Budget(77)
 
 
 def test_one_text_is_not_counted_letter_by_letter() -> None:

@@ -15,15 +15,26 @@ from budgetkit.extras.shell.inputs import BudgetCase, json_at, load_all, tools_o
 from budgetkit.extras.shell.terminal import Names, show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
+from budgetkit.trace import Trace
 
 #: The version of baseline files.
 VERSION = 1
 
 
+def check_command(conversations: Names, **options: Any) -> int:
+    """Check prompts, tools and recorded conversations against a budget.
+
+    Exit code 0: the check passed; 1: it failed; 2: the input is invalid. Findings about the budget itself fail the
+    check only with --strict, and conversations that lose messages fail it only with --most-cut.
+    """
+    with refusing_unreadable_files():
+        return _check_traces(traces=[*load_all(conversations)], **options)  # type: ignore[no-any-return]
+
+
 @with_budget
-def check_command(
+def _check_traces(
     case: BudgetCase,
-    conversations: Names,
+    traces: list[Trace],
     prompts: Names,
     tools: Names,
     policy: str | None,
@@ -33,18 +44,7 @@ def check_command(
     strict: bool,
     **limits: Any,
 ) -> int:
-    """Check prompts, tools and recorded conversations against a budget.
-
-    Exit code 0: the check passed; 1: it failed; 2: the input is invalid. Findings about the budget itself fail the
-    check only with --strict, and conversations that lose messages fail it only with --most-cut.
-    """
-    if not (conversations or prompts or tools or case.model or strict):
-        raise ValueError(
-            "Nothing to check. Pass conversations, --prompt, --tools or --model, or use --strict to check the "
-            "budget alone."
-        )
-    with refusing_unreadable_files():
-        traces = [trace for file in conversations for trace in load_all(file)]
+    """Check loaded conversations, prompts and tools against a budget."""
     checked = check(
         case.budget,
         prompts=_prompts(prompts) or None,

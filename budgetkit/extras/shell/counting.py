@@ -132,8 +132,7 @@ def _texts(files: Names, texts: Names) -> Iterator[tuple[str, str]]:
 def _conversations(files: Names) -> Iterator[tuple[str, Any]]:
     """Yield every conversation of every file, with its id."""
     inputs = import_module("budgetkit.extras.shell.inputs")
-    for file in files:
-        yield from ((trace.id, trace) for trace in inputs.load_all(file))
+    return ((trace.id, trace) for trace in inputs.load_all(files))
 
 
 def _requests(files: Names, names: Names, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
@@ -43,7 +43,6 @@ from budgetkit.inputs.budgets import (
     read_budget,
     setup_of,
 )
-from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.lab.replay.replaying import replay
@@ -276,7 +275,8 @@ def check(
     thinking = check_tokens("thinking", thinking)
     if all(given is None for given in (prompts, tools, traces, model)) and not strict:
         raise ValueError(
-            "Nothing to check. Pass conversations, prompts, tools or a model, or strict=True to check the budget alone."
+            "Nothing to check. Pass conversations, prompts, tools or a model, or use strict=True (--strict in the "
+            "shell) to check the budget alone."
         )
 
     # The budget, the counter and the tools, converted from any supported form.
@@ -335,7 +335,7 @@ def check(
         _check_messages(trace)
         own = trace.framing_of(count, own_framing)
         recorded = _recorded_request(trace)
-        models.append(model or own_model(trace))
+        models.append(resolve(trace.model) if model is None and trace.model else model)
         # Without a model, nobody knows which thinking the provider drops.
         rules = None if own is DEFAULT_FRAMING else own.rules
         for shape in (recorded.shape, "chat"):  # recorded in one format, counted in the other
@@ -423,12 +423,10 @@ def check(
     )
 
 
-@contextmanager
-def refusing_unreadable_files() -> Iterator[None]:
-    """Treat a broken file in a folder as an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UnreadableFileError)
-        yield
+#: A context manager that treats a broken file in a folder as an error.
+refusing_unreadable_files = partial(
+    warnings.catch_warnings, action="error", category=UnreadableFileError
+)
 
 
 def _texts(prompts: Any) -> dict[str, str]:
@@ -525,6 +523,9 @@ def _estimated(
             problem = f"{name} estimates the tokens{of_model}, and no reserve covers its error"
             exactly = "or count exactly; if your own function does, set its attribute exact to True"
             mend = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
+            if model is not None and not model.is_known:
+                problem = f"Unknown model {brief(model.name)}: {problem}"
+                mend += "\n- Or choose a listed model (-m in the shell, model= in Python)."
             nearer = nearer_sentence(count)
             return [Failure("estimate", "count", problem, f"{mend}\n{nearer}" if nearer else mend)]
     return []

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -21,9 +21,9 @@ from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, war
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter, basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
-from budgetkit.inputs.budgets import AnyBudget, budget_in, filled_in, read_budget
-from budgetkit.inputs.budgets import budget_of as any_budget
+from budgetkit.inputs.budgets import AnyBudget, budget_in, budget_of, filled_in, read_budget
 from budgetkit.inputs.conversations import opening_model
+from budgetkit.models import Model, resolve
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
 from budgetkit.requests import Framing, framing_for, read_tools
@@ -72,17 +72,22 @@ def settings_at(name: str) -> AnyBudget:
     return read_budget(path)
 
 
-def budget_for(
-    settings: AnyBudget, window: int | None, model: str | None, trace: Trace | None = None
-) -> Budget:
-    """Return the budget of a preset, configuration or saved budget.
+def model_to_check(model: str | None, traces: Iterable[Trace]) -> Model:
+    """Return the model whose window and counter a check uses.
+
+    Without a given model, the result is the model that the conversations name. If they name several, the model with the
+    smallest window is used, where the window of an unknown model is assumed. If they name none, the result is the
+    default model.
 
     Examples
     --------
-    >>> budget_for("chat", 8_192, None).cap("system")
-    819
+    >>> said = [{"role": "user", "content": "Hello"}]
+    >>> talks = [Trace(name, said, fields={"model": name}) for name in ("gpt-5.4", "gpt-4o")]
+    >>> model_to_check(None, talks).name, model_to_check("gpt-5.4", talks).name, model_to_check(None, ()).name
+    ('gpt-4o', 'gpt-5.4', 'gpt-5.4')
     """
-    return any_budget(settings, opening_model(model, trace), window)
+    named = [resolve(trace.model) for trace in traces if model is None and trace.model]
+    return opening_model(min(named, key=lambda known: known.window, default=model))
 
 
 def load_one(source: str, conversation: str) -> Trace:
@@ -117,9 +122,10 @@ def load_one(source: str, conversation: str) -> Trace:
     )
 
 
-def load_all(source: str) -> list[Trace]:
-    """Load all conversations in a file."""
-    return load_traces(_source(source))
+def load_all(sources: Iterable[str]) -> Iterator[Trace]:
+    """Yield all conversations in some files."""
+    for source in sources:
+        yield from load_traces(_source(source))
 
 
 def _source(source: str) -> str | Piped:
@@ -257,13 +263,17 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     def run_command(
         budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any
     ) -> Any:
-        trace = rest.get("trace")
         settings = settings_at(budget)
         model, counting, policy = filled_in(settings, model, counting)
-        opened = opening_model(model, trace)
-        own_counter = opened if opened.is_known else opened.name
+        opened = (
+            model_to_check(model, rest["traces"])
+            if "traces" in rest
+            else opening_model(model, rest.get("trace"))
+        )
+        # Only a given model must be known: a conversation's unknown model has an estimate.
+        own_counter = opened if opened.is_known or model is None else opened.name
         case = BudgetCase(
-            budget=budget_for(settings, window, model, trace),
+            budget=budget_of(settings, opened, window),
             counter=counter(own_counter if counting is None else counting),
             # The model's framing, even with another counter, as in explorers.
             framing=framing_for(opened),

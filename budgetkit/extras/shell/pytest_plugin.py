@@ -50,8 +50,6 @@ def check_files(budget: Any, **sent: Any) -> CheckResult:
     read_traces = import_module("budgetkit.inputs.conversations").traces_of
     if isinstance(budget, str | PathLike):
         budget = inputs.settings_at(fspath(budget))
-    if isinstance(budget, str):
-        budget = inputs.budget_for(budget, sent.get("window"), sent.get("model"))
     if isinstance(sent.get("tools"), str | PathLike):
         sent["tools"] = inputs.tools_of(fspath(sent["tools"]))
     if (traces := sent.get("traces")) is not None:
@@ -59,4 +57,7 @@ def check_files(budget: Any, **sent: Any) -> CheckResult:
         with gate.refusing_unreadable_files():
             read = map(read_traces, [traces] if is_one else traces)
             sent["traces"] = [*chain.from_iterable(read)]
+    if isinstance(budget, str):
+        model = inputs.model_to_check(sent.get("model"), sent.get("traces") or ())
+        budget = inputs.budget_of(budget, model, sent.get("window"))
     return gate.check(budget, **sent)  # type: ignore[no-any-return]

@@ -55,15 +55,16 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
     plain = bare(model)
     rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
+        uncounted = {*message.uncounted}
         for part in message.parts:
             kind = str(part.get("type"))
-            if kind not in message.uncounted:
+            if kind not in uncounted:
                 continue
             unit, length = _media_length(value_at(part, _BYTES))
-            fitting = (
-                row for row in rows if row["unit"] == unit and re.search(row["models"], plain)
+            row = next(
+                (row for row in rows if row["unit"] == unit and re.search(row["models"], plain)),
+                None,
             )
-            row = next(fitting, None)
             if row is None or not length:
                 continue
             least, usual, most = (ceil(length * row[name]) for name in ("least", "usual", "most"))
