@@ -1,7 +1,7 @@
 """Plug-ins: counters, file formats and presets from other packages.
 
-A package declares its plug-ins as entry points in its ``pyproject.toml``, in the group ``budgetkit.counters``,
-``budgetkit.formats`` or ``budgetkit.presets``::
+A package declares its plug-ins as entry points in its ``pyproject.toml``, in one of three groups: counters, formats or
+presets of ``budgetkit``::
 
     [project.entry-points."budgetkit.counters"]
     my-tokenizer = "my_package:count"

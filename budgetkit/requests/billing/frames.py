@@ -5,7 +5,7 @@ constants. There are three kinds of frame:
 
 claude
     Constants for the conversation and for changes of speaker, and one text with all tools. See `claude_charges` and
-    `_claude_tools`.
+    `_claude_tool`.
 gemini
     Each text is counted separately, and each content adds one token. See `_gemini_charges` and `_gemini_tools`.
 template

@@ -18,9 +18,10 @@ from budgetkit.lab.explorers.budget.controls import initial_settings
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, file_entry
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
-from budgetkit.lab.explorers.conversation.notices import status, texts
+from budgetkit.lab.explorers.conversation.notices import status
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import AT_FIRST, CHOICES, ConversationSettings
+from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of

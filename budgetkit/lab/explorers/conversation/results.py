@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, TypeVar
 
@@ -37,6 +36,7 @@ from budgetkit.lab.sessions.comparing import USUAL, Comparison, by_price_and_win
 from budgetkit.lab.sessions.session import Session
 from budgetkit.lab.sessions.setup import replay_setup
 from budgetkit.message import Data, Message
+from budgetkit.models import today
 from budgetkit.plan import Floats, Ints
 from budgetkit.pruning import NEVER, Policy
 from budgetkit.pruning.policies import system
@@ -256,7 +256,7 @@ class ConversationStage(BudgetStage):
         settings = self.settings
         prices = settings.given_prices
         if prices is None:
-            day = settings.on or datetime.now(UTC).date()
+            day = settings.on or today()
             prices = listed_prices(self.model.name, day, hour=self.rules == "anthropic-1h")
         if not settings.prices:
             return prices
