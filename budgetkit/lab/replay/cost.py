@@ -24,7 +24,7 @@ from budgetkit.budget import brief, warn_caller
 from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
 from budgetkit.files import extra
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
-from budgetkit.models import Model, found_by, model_name
+from budgetkit.models import Model, found_by, model_name, today
 from budgetkit.models.names import bare, core_name, host_of, spellings, without_suffixes
 from budgetkit.plan import Floats, Ints
 
@@ -349,7 +349,7 @@ def _list_prices(
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
-    moment = datetime.now(UTC) if on is None else on
+    moment = datetime.combine(today(), datetime.now(UTC).time(), UTC) if on is None else on
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     day = moment.date().isoformat()
