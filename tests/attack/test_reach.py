@@ -288,3 +288,15 @@ def test_a_pattern_does_not_search_the_folder_again_and_again(tmp_path: Path) ->
         Reach(tmp_path).file("**/" * 30 + "x")
     assert perf_counter() - began < 1
     assert Reach(tmp_path).file("**/x")
+
+
+def test_a_stored_session_is_opened_only_with_its_messages_inside(tmp_path: Path) -> None:
+    """The file of a session of OpenCode makes the loader read the folders beside that of the sessions."""
+    session = tmp_path / "storage" / "session" / "p" / "ses_1.json"
+    (tmp_path / "storage" / "message" / "ses_1").mkdir(parents=True)
+    session.parent.mkdir(parents=True)
+    session.write_text('{"id": "ses_1"}')
+    with pytest.raises(PermissionError, match="only files in .*p can be opened here"):
+        Reach(session.parent).file("ses_1.json")
+    assert Reach(tmp_path).file("storage/session/p/ses_1.json") == str(session.resolve())
+    assert Reach(session).file("ses_1.json") == str(session.resolve())

@@ -83,9 +83,8 @@ class Reach:
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
-        if not place.is_relative_to(root) or any(
-            not opened.resolve().is_relative_to(root) for opened in _opened(place)
-        ):
+        opened = _opened(place) if root.is_dir() else []
+        if not all(read.resolve().is_relative_to(root) for read in [place, *opened]):
             raise PermissionError(
                 f"{problem}: only files in {one_line(str(root))} can be opened here. Choose one of them."
             )
@@ -106,12 +105,13 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    For a folder, these are all files in it; a single file is not listed, because its own path is checked.
+    For a folder, these are all files in it. A single file is not listed, because its own path is checked; but for a
+    session of OpenCode, the storage that also has its messages is.
     """
     if place.is_dir():
         return [*place.rglob("*")]
     if place.exists():
-        return []
+        return [place.parents[2]] if place.parent.parent.name == "session" else []
     return [*Path(place.anchor).glob(str(place.relative_to(place.anchor)))]
 
 
