@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
@@ -91,7 +91,8 @@ class TallyEntry:
     stamp: Whole  # changes whenever its text changes
 
 
-class TallyPassage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TallyPassage:
     """A passage retrieved for the current turn."""
 
     section: str
