@@ -182,6 +182,23 @@ def test_a_result_corrects_a_stream(tmp_path: Path) -> None:
     assert bk.Session(written(tmp_path, rows)).requests()["answered"].tolist() == [20, 37]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_damaged_sub_agent_is_counted_as_a_warning_in_the_cache_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first list said so, and the second, from the cache, had fewer requests without a word."""
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "cache"))
+    project = tmp_path / "projects"
+    main = [claude(1, "user", "go"), claude(2, "assistant", "ok"), claude(3, "assistant", "done")]
+    written(project, main)
+    side = [row | {"isSidechain": True, "agentId": "a1"} for row in main]
+    agent = written(project, side, "s/subagents/agent-a1.jsonl")
+    before = bk.sessions(project, billed=True)["warnings"].tolist()
+    agent.write_bytes(agent.read_bytes()[100:])
+    for _ in range(2):
+        assert bk.sessions(project, billed=True)["warnings"].tolist() > before
+
+
 @pytest.mark.parametrize("place", ["s", "s/subagents", "s/subagents/agent-a1.jsonl"])
 def test_no_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """A folder that was a link let in files from outside."""

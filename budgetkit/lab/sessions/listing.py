@@ -351,30 +351,39 @@ def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
     yield from map(bill, paths[done:])
 
 
-def _bill_with_warnings(path: Path) -> tuple[dict[str, Any], list[Warning | str]]:
-    """Read a session's bill, and return it with its warnings."""
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        totals = bill(path)
-    return totals, [warning.message for warning in caught]
-
-
 def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a session's bill, including its sub-agents.
 
     Cache misses and compactions are counted for the main agent only. If the session cannot be read, all sums are None.
     """
+    totals, notes = _bill_with_warnings(path)
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return totals
+
+
+def _bill_with_warnings(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], list[Warning | str]]:
+    """Read a session's bill, and return it with its warnings.
+
+    The sum of warnings includes those about files of sub-agents, because a cached bill has only their number.
+    """
     module = import_module("budgetkit.lab.sessions.session")
-    try:
-        session = module.Session(Path(path))
-        parts = session.parts
-        # The misses and compactions of sub-agents are left out.
-        own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
-        parts += [part | own for agent in session.agents for part in agent.parts]
-    except (ValueError, OSError, TypeError):
-        return {**dict.fromkeys(BILLED), "parts": [{}]}
-    totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
-    totals["model"] = session.model
-    return {**_known(totals), "parts": [*map(_known, parts)]}
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            session = module.Session(Path(path))
+            parts = session.parts
+            # The misses and compactions of sub-agents are left out.
+            own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
+            parts += [part | own for agent in session.agents for part in agent.parts]
+            parts[-1]["warnings"] += len(caught)
+            totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
+            totals["model"] = session.model
+        except (ValueError, OSError, TypeError):
+            parts, totals = [{}], dict.fromkeys(BILLED)
+    notes = [warning.message for warning in caught]
+    return {**_known(totals), "parts": [*map(_known, parts)]}, notes
 
 
 def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
