@@ -13,9 +13,8 @@ from budgetkit.budget import brief, quoted, warn_caller
 from budgetkit.budget.allocation import check_all
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import read_toml
-from budgetkit.message import Message, Raw, misspelt_keys
+from budgetkit.message import Message, Raw, misspelt_keys, replace_surrogates
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
 from budgetkit.models.names import bare
 from budgetkit.promise import range_of
