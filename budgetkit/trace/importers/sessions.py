@@ -44,9 +44,10 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
             broken.append(line)
             lines.append((line, None))
             continue
-        unreadable += (damaged := is_damaged(value, format))
+        is_unreadable = is_damaged(value, format)
+        unreadable += is_unreadable
         # The usage of a damaged answer is read.
-        if isinstance(value, Mapping) and not (damaged and format == "codex"):
+        if isinstance(value, Mapping) and not (is_unreadable and format == "codex"):
             # Records that are in no prompt are dropped here; they are most of a session.
             lines.append(
                 (line, {name: field for name, field in value.items() if name not in dropped})
