@@ -340,8 +340,8 @@ def check(
         models.append(resolve(trace.model) if model is None and trace.model else model)
         # Without a model, nobody knows which thinking the provider drops.
         rules = None if own is DEFAULT_FRAMING else own.rules
-        # It is recorded in one format, and counted in the other.
-        for shape in (own_request.shape, "chat"):
+        # It is recorded in one format, and counted in OpenAI's chat format.
+        for shape in dict.fromkeys((own_request.shape, "chat")):
             request = replace(own_request, shape=shape)
             uncounted += uncounted_parts(request, rules, models[-1], partial(own.charges, request))
         where = one_line(trace.id)
