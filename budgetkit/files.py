@@ -200,13 +200,13 @@ def database_rows(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]
         with closing(sqlite3.connect(place, uri=True)) as connection:
             if connection.execute(_COMPUTED).fetchone():
                 raise sqlite3.Error("it contains a view or a computed column")
-            unread = path.stat().st_size + (log.stat().st_size if is_written else 0)
-            connection.set_progress_handler(lambda: True, 100_000 + 4 * unread)
+            bytes_left = path.stat().st_size + (log.stat().st_size if is_written else 0)
+            connection.set_progress_handler(lambda: True, 100_000 + 4 * bytes_left)
             rows = []
             for row in connection.execute(query, values):
                 rows.append(row)
-                unread -= sum(len(str(value)) for value in row)
-                if unread < 0:
+                bytes_left -= sum(len(str(value)) for value in row)
+                if bytes_left < 0:
                     raise sqlite3.Error("its rows share pages")
             return rows
     except sqlite3.Error as error:

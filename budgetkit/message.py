@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import is_
 from typing import Any
 
@@ -54,7 +55,8 @@ _MESSAGE_KEYS = {
     *_COUNTED_KEYS,
     *("context", "contexts", "contents", "tool_call", "tool_call_id", "part", "party"),
 }
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]+")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # Keys of the function, or the custom tool, that a message calls.
 _CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
@@ -365,6 +367,35 @@ def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
             yield "A tool call without a function", "Add it"
 
 
+def replace_surrogates(text: str) -> str:
+    r"""Join surrogate pairs and replace lone surrogates with U+FFFD, as tiktoken does.
+
+    Examples
+    --------
+    >>> replace_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
+    True
+    """
+    if _SURROGATES.search(text) is None:
+        return text
+    # Short runs recur in one text, so their results are cached.
+    return _SURROGATES.sub(
+        lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text
+    )
+
+
+def _whole_characters(run: str) -> str:
+    """Join surrogate pairs in a run, and replace lone surrogates.
+
+    Runs without a pair skip the decoder, which stops at each lone surrogate.
+    """
+    if _PAIR.search(run) is None:
+        return "\ufffd" * len(run)
+    return run.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_remembered = lru_cache(maxsize=1_024)(_whole_characters)
+
+
 def json_value(value: Any) -> Any:
     r"""Convert a value to plain JSON data in valid Unicode.
 
@@ -377,10 +408,7 @@ def json_value(value: Any) -> Any:
     {'sizes': [1, 2], '3': None}
     """
     if isinstance(value, str):
-        # Decoding joins the halves of a pair, and replaces others.
-        if value.isascii() or _SURROGATE.search(value) is None:
-            return value
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if value.isascii() else replace_surrogates(value)
     if isinstance(value, Mapping):
         names = [
             json.dumps(name) if name is None or isinstance(name, int | float) else json_value(name)

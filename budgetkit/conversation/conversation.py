@@ -56,7 +56,7 @@ from budgetkit.pruning import Policy, StartOn
 from budgetkit.pruning.policies import Summarise
 from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing
-from budgetkit.requests.reading.forms import ROWS, Form, forms_of
+from budgetkit.requests.reading.forms import Form, forms_of
 from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.trace import Roles
 
@@ -170,7 +170,7 @@ class Conversation:
         self._roles = roles
         self._section = section
         self._inbox: list[Message] = []
-        self._pairing = Pairing(forms=ROWS.keys() & {form})
+        self._pairing = Pairing()
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
@@ -195,7 +195,7 @@ class Conversation:
         while True:
             before = self._pairing
             pairing = deepcopy(before)
-            new_messages = read_values(messages, pairing)
+            new_messages = read_values(messages, pairing, self._engine.rules.form)
             self._engine.rules.check(new_messages)
             with self._lock:
                 if self._pairing is before:  # no other thread has added messages meanwhile

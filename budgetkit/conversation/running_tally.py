@@ -119,9 +119,8 @@ class TallyState:
     present: Counter[str] = field(default_factory=Counter)
     # The messages of this turn: their section once the turn has passed, and their tokens.
     this_turn: dict[Whole, tuple[str, Whole]] = field(default_factory=dict)
-    priming_section: str = (
-        ""  # the section that counts the priming: that of the turn's first message
-    )
+    # The section that counts the priming: that of the turn's first message.
+    priming_section: str = ""
     # Tokens of the last request minus the sum of its messages counted alone.
     surplus: Whole = 0
 
@@ -281,7 +280,7 @@ class RunningTally(TallyState):
         slots = self.history.slots
         slot = len(slots)
         before, after = place_in_record(message.raw)
-        first = max(0, slot - before)  # of the messages of its record
+        first = max(0, slot - before)  # slot of the first message of its record
         caller = self._match_call(first, message)
         unit = self.start if rules.policy.unit == "turn" and self.turn else slot
         if caller is not None:

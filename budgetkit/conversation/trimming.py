@@ -305,9 +305,10 @@ class Trimmed(list[Data]):
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
         newest_message = read_values([self._before], form=self._form)[-1:]
-        for message, gone in zip(newest_message, self.left[-1:], strict=False):
-            if gone.message == as_it_came(message.raw):
-                notes.append(f"The newest message, with role {message.role}, {_LOSSES[gone.why]}")
+        for message, removal in zip(newest_message, self.left[-1:], strict=False):
+            if removal.message == as_it_came(message.raw):
+                loss = _LOSSES[removal.why]
+                notes.append(f"The newest message, with role {message.role}, {loss}")
         return (*dict.fromkeys(notes),)
 
 

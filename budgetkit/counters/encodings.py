@@ -16,13 +16,14 @@ import threading
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import data_path, read_bytes
+from budgetkit.message import replace_surrogates
 
 if TYPE_CHECKING:
     import tiktoken
@@ -182,8 +183,6 @@ if hasattr(os, "register_at_fork"):
 
 _BUILDING = ForkSafeLock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of pieces that the patterns match
-_SURROGATES = re.compile("[\ud800-\udfff]+")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SHORT = 256  # code points
 _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
 
@@ -268,35 +267,6 @@ def _counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
             return sum(map(len, _tokens_by_piece(built, replace_surrogates(text))))
 
     return count
-
-
-def replace_surrogates(text: str) -> str:
-    r"""Join surrogate pairs and replace lone surrogates with U+FFFD, as tiktoken does.
-
-    Examples
-    --------
-    >>> replace_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
-    True
-    """
-    if _SURROGATES.search(text) is None:
-        return text
-    # Short runs recur in one text, so their results are cached.
-    return _SURROGATES.sub(
-        lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text
-    )
-
-
-def _whole_characters(run: str) -> str:
-    """Join surrogate pairs in a run, and replace lone surrogates.
-
-    Runs without a pair skip the decoder, which stops at each lone surrogate.
-    """
-    if _PAIR.search(run) is None:
-        return "\ufffd" * len(run)
-    return run.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-_remembered = lru_cache(maxsize=1_024)(_whole_characters)
 
 
 def pattern_of(name: str) -> str:

@@ -20,9 +20,10 @@ from typing import Any, Final
 
 from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.counters.encodings import pair_encoder, pattern_of, replace_surrogates
+from budgetkit.counters.encodings import pair_encoder, pattern_of
 from budgetkit.counters.protocol import Basis, CounterBase, check_texts
 from budgetkit.files import extra, missing_extra
+from budgetkit.message import replace_surrogates
 
 CountMany = Callable[[list[str]], list[int]]
 _MARK: Final = 64  # bytes at the beginning of a file that show its format

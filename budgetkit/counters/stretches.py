@@ -23,6 +23,7 @@ from typing import Final
 from budgetkit.counters import encodings
 from budgetkit.counters.encodings import pattern, settled
 from budgetkit.counters.memory import Memo, digest
+from budgetkit.message import replace_surrogates
 
 #: Function that returns the bytes at an offset, up to a given size.
 Read = Callable[[int, int], bytes]
@@ -44,7 +45,7 @@ def count_seamless(name: str, text: str) -> int:
     >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
     200001
     """
-    data = encodings.replace_surrogates(text).encode()
+    data = replace_surrogates(text).encode()
     return count_stretch(name, lambda at, size: data[at : at + size])
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 from budgetkit.budget.errors import missing_file
 from budgetkit.counters import reconstructed
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.foreign import TokenizerFile, tokenizer_function
 from budgetkit.counters.protocol import (
@@ -34,6 +33,7 @@ from budgetkit.counters.protocol import (
     function_label,
 )
 from budgetkit.files import read_toml
+from budgetkit.message import replace_surrogates
 from budgetkit.models import Model
 from budgetkit.models.names import dashed
 

@@ -98,8 +98,8 @@ class Loader:
         files = _files_in(source)
         places = count()
         refused: dict[str, str] = {}  # files of other kinds, in a folder or an archive
-        failed: list[str] = []
-        nothing = f"{_name(source)}: no messages. Pass at least one message with a role."
+        failed_requests: list[str] = []
+        problem = f"{_name(source)}: no messages. Pass at least one message with a role."
         if files:
             for path in files:
                 try:
@@ -121,9 +121,10 @@ class Loader:
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
                             label = format_label(str(value["format"]))
-                            nothing = f"{where}: no messages ({label}). Pass at least one message with a role."
+                            problem = f"{where}: no messages ({label}). Pass at least one message with a role."
                             # An export may have empty chats, but a request of a batch has failed.
-                            failed += [where] * ("batch" in label)
+                            if "batch" in label:
+                                failed_requests.append(where)
                             continue
                         place = next(places)
                         yield stem if place == 0 else f"{stem}-{place + 1}", value, where
@@ -134,8 +135,8 @@ class Loader:
                         raise
                     refused[name] = str(error)
             if next(places) == 0:
-                raise ValueError(next(iter(refused.values()), nothing))
-        for left_out, noun in ((refused, "file"), (failed, "line")):
+                raise ValueError(next(iter(refused.values()), problem))
+        for left_out, noun in ((refused, "file"), (failed_requests, "line")):
             if left_out:
                 examples = quoted(left_out, 3, one_line)
                 number = many(len(left_out), noun)

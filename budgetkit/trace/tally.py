@@ -285,8 +285,8 @@ class Tally:
 
         # All messages, without those that earlier compactions removed.
         parts: Any = [(1, None, sents >= 0)]
-        removed = {*self.gone[self.gone < _NEVER].tolist()}
-        parts += [(-1, self.gone == at, sents > at) for at in removed]
+        compactions = {*self.gone[self.gone < _NEVER].tolist()}
+        parts += [(-1, self.gone == at, sents > at) for at in compactions]
         for sign, only, rows in parts:
             for section, sums in running_sums(self.past, only).items():
                 add(section, rows, sign * sums[starts[rows]])

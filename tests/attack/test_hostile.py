@@ -16,8 +16,8 @@ from jupyter_client.session import json_packer
 import budgetkit as bk
 from budgetkit import corpora
 from budgetkit.counters import counter
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import memory
+from budgetkit.message import replace_surrogates
 from budgetkit.trace import jsonl
 from tests.conftest import examples
 from tests.hostile import (

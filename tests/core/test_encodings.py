@@ -20,6 +20,7 @@ from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
 from budgetkit.counters import ExactCounter, counter, encoding_names, encodings
 from budgetkit.files import data_files, read_bytes
+from budgetkit.message import replace_surrogates
 from tests.conftest import examples
 
 BOTH = ("o200k_base", "cl100k_base")
@@ -71,9 +72,7 @@ def test_a_count_is_the_length_of_tiktokens_encode_ordinary(
 def test_counting_piece_by_piece_gives_the_same_tokens(
     oracle: dict[str, tiktoken.Encoding], name: str, text: str
 ) -> None:
-    pieces = encodings._tokens_by_piece(
-        encodings.encoding(name), encodings.replace_surrogates(text)
-    )
+    pieces = encodings._tokens_by_piece(encodings.encoding(name), replace_surrogates(text))
     assert [token for piece in pieces for token in piece] == oracle[name].encode_ordinary(text)
 
 
@@ -82,7 +81,7 @@ def test_counting_piece_by_piece_gives_the_same_tokens(
 @given(text=any_text | odd_text)
 def test_pieces_join_to_the_text(name: str, text: str) -> None:
     pieces = ExactCounter(name).pieces(text)
-    assert b"".join(pieces) == encodings.replace_surrogates(text).encode()
+    assert b"".join(pieces) == replace_surrogates(text).encode()
     assert len(pieces) == counter(name)(text)
 
 
@@ -216,7 +215,7 @@ def test_counting_needs_no_network_and_no_cache_of_files(tmp_path: Path) -> None
 @given(any_text | st.text(st.sampled_from("a\ud83d\ude00\ud800\udfff😀")))
 def test_halves_of_characters_are_mended_as_tiktoken_mends_them(text: str) -> None:
     """By a way that takes no longer for a million of them: tiktoken's decoder stops at each."""
-    assert encodings.replace_surrogates(text) == text.encode("utf-16", "surrogatepass").decode(
+    assert replace_surrogates(text) == text.encode("utf-16", "surrogatepass").decode(
         "utf-16", "replace"
     )
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from budgetkit.counters import ExactCounter, encoding_names, encodings, stretches
 from budgetkit.counters.encodings import characters, pattern, settled
 from budgetkit.counters.stretches import Read, count_stretch, piece_end
+from budgetkit.message import replace_surrogates
 from tests.conftest import examples
 from tests.hostile import any_text, hostile_text
 
@@ -38,7 +39,7 @@ def whole(name: str, text: str) -> int:
 
 
 def written(text: str) -> str:
-    return encodings.replace_surrogates(text)
+    return replace_surrogates(text)
 
 
 @pytest.mark.parametrize("name", PATTERNS)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetkit import Allocation, Budget, BudgetExplorer, Reserve, load_trace
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.explorers.budget.explorer import FIRST, GONE, NEWEST
 from budgetkit.lab.explorers.reading import parted, seam
+from budgetkit.message import replace_surrogates
 from budgetkit.trace import Trace
 from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 

@@ -25,7 +25,7 @@ import anyio
 import anyio.from_thread
 import httpx
 
-from budgetkit.message import Data
+from budgetkit.message import Data, replace_surrogates
 from budgetkit.requests.reading.request import parsed
 
 _LONGEST = 8_192  # characters of a key
@@ -234,4 +234,4 @@ def _trusted() -> ssl.SSLContext:
 def _as_json(body: Mapping[str, Any]) -> bytes:
     """Write a request as JSON in valid UTF-8."""
     written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
-    return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    return replace_surrogates(written).encode()

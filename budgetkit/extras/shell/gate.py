@@ -305,10 +305,10 @@ def check(
     prompt_sizes = dict(zip(texts, framing.messages(messages, count), strict=True))
     section = (lines.roles or DEFAULT_ROLES).get("tools", "tools")
     schemas = framing.schemas(tools, count, messages[:1]) if tools else 0
-    sent = {**prompt_sizes}
+    prompt_demand = {**prompt_sizes}
     if tools:
-        sent[section] = sent.get(section, 0) + schemas
-    demands = [pd.DataFrame([sent])] if sent else []
+        prompt_demand[section] = prompt_demand.get(section, 0) + schemas
+    demands = [pd.DataFrame([prompt_demand])] if prompt_demand else []
     floors = dict(lines.floors)
     if floor is not None:
         if lines.remainder is None:
@@ -316,15 +316,17 @@ def check(
         floors[lines.remainder] = floor
     failures: list[Failure] = []
     for sizes in demands:
-        failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*sent})
-    fixed = {a.section for a in lines.allocations if a.required} | ({section} if tools else set())
-    fixed -= {*prompt_sizes, *(failure.section for failure in failures)}
+        failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*prompt_demand})
+    fixed_sections = {a.section for a in lines.allocations if a.required}
+    if tools:
+        fixed_sections.add(section)
+    fixed_sections -= {*prompt_sizes, *(failure.section for failure in failures)}
 
     # The conversations, each with its own demand and all of its uncounted parts.
     models = [model]
     cut = list[bool]()
     conversations_failing = 0
-    lost = [0]
+    dropped_messages = [0]
     request = ProviderRequest("chat", tools=toolset.functions, uncounted=toolset.uncounted)
     uncounted = uncounted_parts(request, None, model, lambda: framing.charges(request))
     for trace in () if traces is None else traces:
@@ -334,18 +336,19 @@ def check(
             trace = replace(trace, tools=tools)
         _check_messages(trace)
         own = trace.framing_of(count, own_framing)
-        recorded = _recorded_request(trace)
+        own_request = _recorded_request(trace)
         models.append(resolve(trace.model) if model is None and trace.model else model)
         # Without a model, nobody knows which thinking the provider drops.
         rules = None if own is DEFAULT_FRAMING else own.rules
-        for shape in (recorded.shape, "chat"):  # recorded in one format, counted in the other
-            request = replace(recorded, shape=shape)
+        # It is recorded in one format, and counted in OpenAI's chat format.
+        for shape in dict.fromkeys((own_request.shape, "chat")):
+            request = replace(own_request, shape=shape)
             uncounted += uncounted_parts(request, rules, models[-1], partial(own.charges, request))
         where = one_line(trace.id)
-        sized = tuple(at_largest(m, rules.model if rules else "") for m in trace.messages)
-        has_unsized = sized != trace.messages
+        sized_messages = tuple(at_largest(m, rules.model if rules else "") for m in trace.messages)
+        has_unsized = sized_messages != trace.messages
         if has_unsized:
-            trace = replace(trace, messages=sized)
+            trace = replace(trace, messages=sized_messages)
             where += ", with images of unknown size at their largest"
         tally = trace.tally(count, lines.roles or DEFAULT_ROLES, own_framing)
         demand = trace.demand(count, lines.roles or None, own_framing)
@@ -353,13 +356,14 @@ def check(
         for name, tokens in prompt_sizes.items():
             of_tools = [item.tokens for item in tally.schemas if item.section == name]
             demand[name] = tokens + sum(of_tools)
-        if recorded.schema:
-            recorded = replace(recorded, messages=trace.messages[:1], model=trace.model or "")
-            schema = [charge for charge in own.charges(recorded) if charge.kind == "answer schema"]
+        if own_request.schema:
+            own_request = replace(own_request, messages=trace.messages[:1], model=trace.model or "")
+            charges = own.charges(own_request)
+            schema = [charge for charge in charges if charge.kind == "answer schema"]
             demand[section] = demand.get(section, 0) + sum(count_charges(schema, count))
         demands.append(demand := _known_sections(lines, demand))
         requests = Requests(lines, where, demand)
-        own_failures = list(requests.failures(floors, fixed))
+        own_failures = list(requests.failures(floors, fixed_sections))
         failures += own_failures
         conversations_failing += bool(own_failures)
         cut.append(any(column["cut"].any() for column in requests.columns.values()))
@@ -369,7 +373,7 @@ def check(
             pruned = replay(
                 trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing
             ).kept
-            lost += [*pruned.dropped_messages, 0]
+            dropped_messages += [*pruned.dropped_messages, 0]
     if traces is not None and not cut:
         raise ValueError("No conversations. Pass at least one, or leave traces out.")
 
@@ -406,7 +410,7 @@ def check(
         cache_minimum=CACHES[provider_rules(model)].minimum if cut and model is not None else 0,
         price_step=price_step,
     )
-    notices = list(find(lost=lost, tools=schemas))
+    notices = list(find(lost=dropped_messages, tools=schemas))
     for demand in demands:  # a code is reported for one demand only
         codes = {finding.code for finding in notices}
         notices += [finding for finding in find(demand=demand) if finding.code not in codes]
@@ -495,10 +499,10 @@ def _recorded_request(trace: Trace) -> ProviderRequest:
     )
     body = {**trace.fields, "tools": trace.tools, "toolConfig": trace.tools}
     request = provider_request(body, shape, trace.messages, records)
-    of_file = ["field "]
+    kinds_of_file = ["field "]
     if format not in format_table("marks")["requests"]:
-        of_file += ["message field ", "item "]
-    names = [name for name in request.uncounted if not name.startswith((*of_file,))]
+        kinds_of_file += ["message field ", "item "]
+    names = [name for name in request.uncounted if not name.startswith((*kinds_of_file,))]
     functions = read_tools(trace.tools).functions
     names += [f"tool {tool_name(tool)}" for tool in request.tools if tool not in functions]
     if any(map(trace.fields.get, FURTHER_PAGES)):

@@ -76,18 +76,18 @@ def model_to_check(model: str | None, traces: Iterable[Trace]) -> Model:
     """Return the model whose window and counter a check uses.
 
     Without a given model, the result is the model that the conversations name. If they name several, the model with the
-    smallest window is used, where the window of an unknown model is assumed. If they name none, the result is the
+    smallest window is used; for an unknown model, this is the assumed window. If they name none, the result is the
     default model.
 
     Examples
     --------
-    >>> said = [{"role": "user", "content": "Hello"}]
-    >>> talks = [Trace(name, said, fields={"model": name}) for name in ("gpt-5.4", "gpt-4o")]
-    >>> model_to_check(None, talks).name, model_to_check("gpt-5.4", talks).name, model_to_check(None, ()).name
+    >>> messages = [{"role": "user", "content": "Hello"}]
+    >>> traces = [Trace(name, messages, fields={"model": name}) for name in ("gpt-5.4", "gpt-4o")]
+    >>> model_to_check(None, traces).name, model_to_check("gpt-5.4", traces).name, model_to_check(None, ()).name
     ('gpt-4o', 'gpt-5.4', 'gpt-5.4')
     """
-    named = [resolve(trace.model) for trace in traces if model is None and trace.model]
-    return opening_model(min(named, key=lambda known: known.window, default=model))
+    models = [resolve(trace.model) for trace in traces if model is None and trace.model]
+    return opening_model(min(models, key=lambda known: known.window, default=model))
 
 
 def load_one(source: str, conversation: str) -> Trace:

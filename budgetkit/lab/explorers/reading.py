@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.counters import estimated_by
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import Content, figure_part, table_text, text_part
-from budgetkit.message import RESULT_ROLES, Data, Message
+from budgetkit.message import RESULT_ROLES, Data, Message, replace_surrogates
 from budgetkit.models import today
 from budgetkit.plan.advice import CODES, findings
 from budgetkit.requests import count_request, framing_for

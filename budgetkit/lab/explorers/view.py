@@ -19,9 +19,8 @@ import anywidget
 import traitlets as t
 
 from budgetkit.budget import one_line
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
-from budgetkit.message import Data
+from budgetkit.message import Data, replace_surrogates
 
 _FOLDER = Path(__file__).parent / "view"
 #: The name of the view's script in the page's console and stack traces; it has no address of its own.

@@ -19,8 +19,8 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import check_choice
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.sessions.session import Session
+from budgetkit.message import replace_surrogates
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.charges import Count

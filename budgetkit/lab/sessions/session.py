@@ -22,13 +22,12 @@ import budgetkit.frames as pd
 from budgetkit.budget import block, brief, many
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.protocol import as_counter
 from budgetkit.files import missing_extra
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, Miss, events, foretold, misses
-from budgetkit.message import Data
+from budgetkit.message import Data, replace_surrogates
 from budgetkit.models import price_list
 from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty

@@ -13,9 +13,8 @@ from budgetkit.budget import brief, quoted, warn_caller
 from budgetkit.budget.allocation import check_all
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import read_toml
-from budgetkit.message import Message, Raw, misspelt_keys
+from budgetkit.message import Message, Raw, misspelt_keys, replace_surrogates
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
 from budgetkit.models.names import bare
 from budgetkit.promise import range_of
@@ -232,32 +231,32 @@ def count_request(
     """
     check_all("host", [host], str)
     try:
-        return _counted(read_request(request), model, host)
+        return _request_count(read_request(request), model, host)
     except RecursionError:
         raise ValueError("Request nested too deeply. Check the program that made it.") from None
 
 
-def _counted(read: ProviderRequest, model: str | Model | None, host: str) -> RequestCount:
+def _request_count(request: ProviderRequest, model: str | Model | None, host: str) -> RequestCount:
     misspelt: list[str] = []
-    for place, message in enumerate(read.messages, start=1):
+    for place, message in enumerate(request.messages, start=1):
         natives = misspelt_keys(as_object(message.raw.get("native")))
         for problem, advice in dict.fromkeys([*misspelt_keys(message.raw), *natives]):
             warn_caller(f"{problem} in message {place} is not counted. {advice}, or leave it out.")
             if " tool " in problem:  # a message's own fields are listed already
                 misspelt.append(f"{problem[0].lower()}{problem[1:]}")
-    billing_model: str | Model = read.model or _ASSUMED[read.shape]
+    billing_model: str | Model = request.model or _ASSUMED[request.shape]
     if model is not None:
         billing_model = model
     resolved = resolve(billing_model)
     name = model_name(billing_model)
     rules = rules_for(resolved, host)
     count = counter(resolved)
-    billed = replace(read, model=resolved.name)
+    billed = replace(request, model=resolved.name)
 
     # each row of the bill
     charges = rules.charges(billed)
     charges += thinking_charges(billed, charges)
-    media = [*media_costs(billed.messages, billed.model)] if read.uncounted else []
+    media = [*media_costs(billed.messages, billed.model)] if request.uncounted else []
     charges += [cost.charge for cost in media]
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
@@ -268,15 +267,19 @@ def _counted(read: ProviderRequest, model: str | Model | None, host: str) -> Req
     # the parts without a row
     measured = Counts(cost.kind for cost in media)
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
-    left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
-    billed = replace(billed, uncounted=(*left, *misspelt))
-    left = uncounted_parts(billed, rules, resolved, lambda: charges, host)
+    kinds = [
+        kind for kind in request.uncounted if not measured[kind] or measured[kind] < parts[kind]
+    ]
+    billed = replace(billed, uncounted=(*kinds, *misspelt))
+    missing_parts = uncounted_parts(billed, rules, resolved, lambda: charges, host)
     images = [image for message in billed.messages for image in message.images]
     unsized = [image for image in images if sized(image) is None]
-    uncounted = (*left, *(["image of unknown size"] if unsized else []))
+    uncounted = (*missing_parts, *(["image of unknown size"] if unsized else []))
 
     # the basis, which is exact only if recorded calls have confirmed it
-    assumed = "" if model or read.model else f"{name} assumed, because the request names no model: "
+    assumed = ""
+    if not (model or request.model):
+        assumed = f"{name} assumed, because the request names no model: "
     unknown = _unknown_model(name)
     evidence = evidence_for(billed, rules.name)
     basis: Basis = "estimate"
@@ -313,10 +316,10 @@ def _counted(read: ProviderRequest, model: str | Model | None, host: str) -> Req
     sentence = f"{assumed}rules of {name_of_rules}; the counter is {count.name}"
     return RequestCount(
         model=name,
-        shape=read.shape,
+        shape=request.shape,
         counted_by=f"{sentence}; {unknown}" if unknown else sentence,
         exact=basis == "exact",
-        interval=(max(0, low), None if left else high),
+        interval=(max(0, low), None if missing_parts else high),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,

@@ -32,7 +32,7 @@ from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.records import Records, is_generic, is_record, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
-SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
+_SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
 
 #: Key for bytes stored as text in a saved message: {"type": "file", "base64": "QUJD"}.
 BYTES = "base64"
@@ -45,11 +45,7 @@ ROWS: Mapping[str, str] = {
     "converse": "bedrock",
 }
 #: Fields of a message in OpenAI's chat format, or in a similar one, that Anthropic's messages do not have.
-_CHAT_FIELDS = (
-    "tool_calls",
-    "tool_plan",
-    "tool_call_id",
-)
+_CHAT_FIELDS = ("tool_calls", "tool_plan", "tool_call_id")
 #: Anthropic's block types, with the field that tells them from other formats' blocks of the same type.
 _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
@@ -96,7 +92,7 @@ def form_of(record: Any) -> Form | None:
             return "responses"
         return None
     blocks = objects_in(record.get("content"))
-    if record["role"] not in SPEAKERS:
+    if record["role"] not in _SPEAKERS:
         return "chat" if _is_chat(record, blocks) else None
     if kind == "message":  # an unmodified answer of Anthropic has a reason
         return "anthropic" if "stop_reason" in record else "responses"
@@ -123,7 +119,7 @@ def is_item_among(record: Any) -> bool:
     if not isinstance(record, Mapping):
         return False
     kind = record.get("type")
-    if record.get("role") in SPEAKERS:
+    if record.get("role") in _SPEAKERS:
         # Items have no blocks of these types, but messages in OpenAI's chat format do.
         blocks = objects_in(record.get("content"))
         is_chat = any(block.get("type") in ("text", "image_url") for block in blocks)
@@ -141,11 +137,11 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
         record["role"] in ROLES
         and is_generic(record)
         and all("function" in c or "custom" in c for c in objects_in(record.get("tool_calls")))
-        and all(map(_is_kept, blocks))
+        and all(map(_is_chat_block, blocks))
     )
 
 
-def _is_kept(block: Raw) -> bool:
+def _is_chat_block(block: Raw) -> bool:
     """Return True for a content block that needs no conversion."""
     kind = block.get("type")
     if kind in ("thinking", "text"):  # Mistral's and Cohere's thinking

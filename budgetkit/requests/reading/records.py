@@ -101,10 +101,21 @@ def read_records(
             usage = _usage_of_record(raw, read.messages, model)
             before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
-    if skipped:
-        left_out = many(skipped, "record")
-        read.notes.append(f"Left out {left_out} that the model does not receive.")
+    read.notes += unsent_notes(skipped)
     return read
+
+
+def unsent_notes(number: int) -> list[str]:
+    """Return a warning about records that the model does not receive.
+
+    Without such records, the list is empty.
+
+    >>> unsent_notes(2)
+    ['Left out 2 records that the model does not receive.']
+    """
+    if not number:
+        return []
+    return [f"Left out {many(number, 'record')} that the model does not receive."]
 
 
 def system_messages(body: Raw, row: Format) -> list[Data]:

@@ -45,15 +45,7 @@ _ANTHROPIC_BLOCKS = (
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 # Settings that are on or off, by conditions in data/framings.toml.
-_SETTINGS = (
-    "required",
-    "none",
-    "sequential",
-    "thinking",
-    "adaptive",
-    "json_mode",
-    "audio",
-)
+_SETTINGS = ("required", "none", "sequential", "thinking", "adaptive", "json_mode", "audio")
 _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
@@ -103,8 +95,8 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         fields = ", ".join(map(repr, list(raw)[:8])) or "(none)"
         raise ValueError(
             f"Unknown request format with fields {fields:.200}. Pass the body of an OpenAI chat or Anthropic "
-            "request (messages), "
-            "OpenAI Responses (input), Gemini (contents) or Bedrock Converse (messages, toolConfig)."
+            "request (messages), OpenAI Responses (input), Gemini (contents) or Bedrock Converse (messages, "
+            "toolConfig)."
         )
 
     # the messages in OpenAI's chat format, starting with the system text

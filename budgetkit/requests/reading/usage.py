@@ -38,30 +38,34 @@ def usage_of(
     """
     if not isinstance(raw, Mapping):
         return None
-    named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
+    about_request = {
+        "message_index": message_index,
+        "model": model if isinstance(model, str) else None,
+    }
     paths = _paths_in(frozenset(map(str, raw)))
     count = {name: _count(raw, where) for name, where in paths.items() if name != "named"}
-    filled = _filled_fields(raw, ())
-    unread = [path for path in filled if path.endswith(")") or not _is_known(path)]
+    unknown = [
+        path for path in _filled_fields(raw, ()) if path.endswith(")") or not _is_known(path)
+    ]
     for name, number in count.items():
         if number is None and name not in _NO_NUMBERS:
-            unread += [
+            unknown += [
                 f"{path} (not a whole number)"
                 for path in paths[name]
                 if isinstance(value_at(raw, path), str | float | bool)
             ]
     is_null = any(raw.get(path, "") is None for path in paths["output"])
     if is_null and count["output"] is None and count["total"] != count["input"]:
-        unread.append("output tokens (missing)")
+        unknown.append("output tokens (missing)")
     if raw.get("unit") not in (None, "", "TOKENS"):
-        unread.append("unit (not tokens)")
+        unknown.append("unit (not tokens)")
     sent = count["input"]
     if sent is None and count["output"] is None:
         sent = count["input_alone"]
     if sent is None:
-        if count["output"] and not unread:
-            unread = ["input tokens (missing)"]
-        return named | {"context_tokens": None, "unknown": unread} if unread else None
+        if count["output"] and not unknown:
+            unknown = ["input tokens (missing)"]
+        return about_request | {"context_tokens": None, "unknown": unknown} if unknown else None
     sent += count["input_beside"] or 0
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
 
@@ -90,9 +94,9 @@ def usage_of(
         answered += thoughts
 
     if total and total > context + answered:
-        unread.append("total (more than its parts)")
+        unknown.append("total (more than its parts)")
 
-    usage = named | {
+    usage = about_request | {
         "input_tokens": sent,
         "output_tokens": answered,
         "cache_read_tokens": read,
@@ -132,7 +136,7 @@ def usage_of(
         for part in value_at(raw, side["list"]) or ():
             if value_at(part, "modality") in side["kinds"]:
                 media += _count(part, ["tokenCount", "token_count"]) or 0
-    return usage | without_empty(paid_tools=paid_tools, media_tokens=media, unknown=unread)
+    return usage | without_empty(paid_tools=paid_tools, media_tokens=media, unknown=unknown)
 
 
 def seconds(stamp: Any) -> float:

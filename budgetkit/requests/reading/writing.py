@@ -37,13 +37,9 @@ from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
 # Fields that differ between formats.
-_CONVERTED = {"reasoning_content", "tool_calls"}
+_FORM_FIELDS = {"reasoning_content", "tool_calls"}
 # Forms with the system text outside the messages.
-_BESIDE = (
-    "anthropic",
-    "gemini",
-    "converse",
-)
+_BESIDE = ("anthropic", "gemini", "converse")
 
 
 @dataclass(frozen=True)
@@ -199,8 +195,8 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
     """Write one message, or one record's messages, in a provider's format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
-    came = bool(origins) and (origins[0]["form"] == form or _is_shared(group[0], form))
-    records = origins[0]["records"] if came else []
+    has_record = bool(origins) and (origins[0]["form"] == form or _is_shared(group[0], form))
+    records = origins[0]["records"] if has_record else []
     has_bytes = bool(records) and any(origin.get("bytes") for origin in origins)
     is_cut = any("rewritten" in origin for origin in origins)
     if records and "places" in origins[0]:
@@ -221,7 +217,7 @@ def _is_shared(raw: Raw, form: str) -> bool:
     """
     origin = raw[ORIGIN]
     is_typed = origin["form"] == "chat" and form in ("anthropic", "responses")
-    is_spoken = raw["role"] not in RESULT_ROLES and not raw.keys() & _CONVERTED
+    is_spoken = raw["role"] not in RESULT_ROLES and not raw.keys() & _FORM_FIELDS
     return is_typed and is_spoken and origin["records"][0].keys() == {"role", "content"}
 
 
@@ -340,10 +336,9 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
     else:
         blocks = [_block(part, form) for part in _parts_to_send(message)]
         blocks += [_call_block(call, form) for call in message.tool_calls]
-        if form == "anthropic" and [block.get("text") for block in blocks] == [
-            raw.get("content") or ""
-        ]:
-            blocks = raw["content"]
+        texts = [block.get("text") for block in blocks]
+        if form == "anthropic" and texts == [raw.get("content") or ""]:
+            blocks = raw["content"]  # a single text, sent as a string
     if not blocks:
         return []
     return [{"role": speaker, blocks_field(form): blocks}]
@@ -358,7 +353,8 @@ def _parts_to_send(message: Message) -> list[Raw]:
         {"type": "text", "text": part["refusal"]} if "refusal" in part else part
         for part in message.parts or [{"type": "text", "text": message.text}]
     ]
-    return [part for part in parts if str(part.get("text", "an image") or "").strip()]
+    # A part without the key "text" is sent, such as an image.
+    return [part for part in parts if "text" not in part or str(part["text"] or "").strip()]
 
 
 def _items(message: Message) -> list[Data]:

@@ -26,9 +26,8 @@ from budgetkit.requests.reading.usage import usage_of
 #: A row for records that are items of OpenAI Responses.
 ITEMS = Format(name="", label="", items=True)
 COPIED = "Not counted: {} request{} copied from an earlier session."
-#: Warnings about records that are damaged, or that the program does not send to the model.
-UNREAD = "{} record{} could not be read."
-UNSENT = "Left out {} record{} that the model does not receive."
+#: A warning about damaged records, to which :func:`notes_of` adds their number.
+UNREADABLE = "{} record{} could not be read."
 
 
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:

@@ -22,7 +22,7 @@ from budgetkit.requests.reading.usage import seconds
 from budgetkit.trace.importers import (
     COPIED,
     ITEMS,
-    UNREAD,
+    UNREADABLE,
     billed,
     count_damaged,
     notes_of,
@@ -171,9 +171,9 @@ def gemini_documents(session: Raw) -> list[Data]:
     # A session of either file format has a header and records.
     header = {name: value for name, value in session.items() if name != "messages"}
     records = as_list(session.get("messages"))
-    unread = count_damaged(records, "gemini-cli")
+    unreadable = count_damaged(records, "gemini-cli")
     if isinstance(session.get("lines"), list):
-        unread = count_damaged(session["lines"], "gemini-cli-line")
+        unreadable = count_damaged(session["lines"], "gemini-cli-line")
         header = {}
         by_id: dict[str, Raw] = {}
         for line in objects_in(session["lines"]):
@@ -194,7 +194,7 @@ def gemini_documents(session: Raw) -> list[Data]:
             else:
                 header |= line
         records = list(by_id.values())
-        unread += count_damaged(records, "gemini-cli")
+        unreadable += count_damaged(records, "gemini-cli")
 
     messages: list[Data] = []
     aside = 0
@@ -215,7 +215,10 @@ def gemini_documents(session: Raw) -> list[Data]:
         elif "type" in record:
             aside += 1  # shown only to the user: info, warning, error
     notes = notes_of(
-        {"Left out {} line{} that Gemini CLI displayed but did not send.": aside, UNREAD: unread}
+        {
+            "Left out {} line{} that Gemini CLI displayed but did not send.": aside,
+            UNREADABLE: unreadable,
+        }
     )
     return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
@@ -300,8 +303,8 @@ def cline_conversation(value: Raw) -> Data:
     for row in usage:
         if row["message_index"] == len(shown):  # the request was never answered
             row["message_index"] = None
-    unread = count_damaged(map(raw_of, value["messages"]), "cline-ui")
-    notes = [_NOTE, *notes_of({UNREAD: unread})]
+    unreadable = count_damaged(map(raw_of, value["messages"]), "cline-ui")
+    notes = [_NOTE, *notes_of({UNREADABLE: unreadable})]
     conversation = {"messages": shown, "format": "cline-ui", "warnings": notes}
     return conversation | without_empty(usage=usage)
 
@@ -322,17 +325,17 @@ def opencode_conversation(value: Raw) -> Data:
     usage: list[Data] = []
     compactions: list[Data] = []
     unknown = Counter[str]()
-    left_out = 0
+    unreadable = 0
     for record in value["messages"]:
         info = value_at(record, "info")
         parts = value_at(record, "parts")
         if not isinstance(parts, list) or not isinstance(value_at(info, "role"), str):
-            left_out += 1
+            unreadable += 1
             continue
         is_summary = info.get("summary") is True and info["role"] == "assistant"
         if is_summary:
             compactions.append({"at": len(messages), "first_kept": len(messages)})
-        left_out += count_damaged(parts, "opencode")
+        unreadable += count_damaged(parts, "opencode")
         start = len(messages)
         messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
@@ -353,7 +356,7 @@ def opencode_conversation(value: Raw) -> Data:
                 if is_summary:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
-    notes = notes_of({UNREAD: left_out}) + unknown_kinds(unknown)
+    notes = notes_of({UNREADABLE: unreadable}) + unknown_kinds(unknown)
     notes += pair_results(messages, strict=False)
     about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
     session = {name: field for name, field in about.items() if field is not None}

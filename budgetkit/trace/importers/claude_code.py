@@ -19,8 +19,8 @@ from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
 from budgetkit.requests.reading.parts import objects_in
-from budgetkit.requests.reading.records import Records, read_records
-from budgetkit.trace.importers import COPIED, UNSENT, billed, notes_of
+from budgetkit.requests.reading.records import Records, read_records, unsent_notes
+from budgetkit.trace.importers import COPIED, billed, notes_of
 from budgetkit.trace.jsonl import Numbered
 
 
@@ -293,9 +293,9 @@ def _conversation(
         if len(read.messages) > start and counted:
             usage.append(counted)
 
+    notes += unsent_notes(unsent)
     notes += notes_of(
         {
-            UNSENT: unsent,
             "Not counted: {} message{} on abandoned branches.": left_messages,
             "Counted in the usage: {} request{} on abandoned branches.": left_requests,
             COPIED: copied,

@@ -19,7 +19,7 @@ from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, content_of, objects_in
 from budgetkit.requests.reading.request import as_object
-from budgetkit.trace.importers import UNREAD, count_damaged, notes_of
+from budgetkit.trace.importers import UNREADABLE, count_damaged, notes_of
 
 _DEEPEST = 40
 
@@ -40,10 +40,10 @@ def copilot_chats(document: Raw) -> list[Data]:
     >>> [message["content"] for message in copilot_chats({"requests": [request]})[0]["messages"]]
     ['Hello', 'Hello world']
     """
-    unread = 0
+    unreadable = 0
     if isinstance(document.get("lines"), list):
-        document, unread = _replayed(document["lines"])
-    unread += count_damaged(as_list(document.get("requests")), "copilot-chat")
+        document, unreadable = _replayed(document["lines"])
+    unreadable += count_damaged(as_list(document.get("requests")), "copilot-chat")
     messages: list[Data] = []
     model: str | None = None
     unknown_calls = 0
@@ -72,7 +72,7 @@ def copilot_chats(document: Raw) -> list[Data]:
         warnings=notes_of(
             {
                 "Read as displayed: {} tool call{} whose full text is not in the file.": unknown_calls,
-                UNREAD: unread,
+                UNREADABLE: unreadable,
             }
         ),
     )
@@ -85,7 +85,7 @@ def _replayed(lines: Iterable[Any]) -> tuple[Data, int]:
     Return the document and the number of lines that cannot be applied.
     """
     document: Any = {}
-    unread = 0
+    unreadable = 0
     for line in lines:
         kind, path, value = (value_at(line, name) for name in ("kind", "k", "v"))
         if kind == _WHOLE:
@@ -94,7 +94,7 @@ def _replayed(lines: Iterable[Any]) -> tuple[Data, int]:
         *steps, last = as_list(path) or [None]
         parent = reduce(_child, steps, document)
         if not _has_place(parent, last):
-            unread += 1
+            unreadable += 1
             continue
         if kind == _SET:
             parent[last] = value
@@ -106,7 +106,7 @@ def _replayed(lines: Iterable[Any]) -> tuple[Data, int]:
             parent[last] = [*before, *as_list(value)]
         elif kind == _DELETE and isinstance(parent, dict):
             parent.pop(last, None)
-    return document if isinstance(document, dict) else {}, unread
+    return document if isinstance(document, dict) else {}, unreadable
 
 
 def _child(parent: Any, step: Any) -> Any:
@@ -262,7 +262,7 @@ def copilot_sessions(document: Raw) -> list[Data]:
             "Left out {} message{} of sub-agents.": of_subagents,
             "Still counted: {} message{} that the CLI truncated.": truncations,
             "Not read: {} token sum{} of a whole session.": sums,
-            UNREAD: count_damaged(events, "copilot-cli"),
+            UNREADABLE: count_damaged(events, "copilot-cli"),
         }
     )
     extras = without_empty(id=id, model=model, compactions=compactions, warnings=notes)

@@ -18,7 +18,7 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import as_list, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import ITEMS, UNREAD, count_damaged, notes_of
+from budgetkit.trace.importers import ITEMS, UNREADABLE, count_damaged, notes_of
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
@@ -56,8 +56,8 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
             )
 
     later = "Not counted: {} later version{} of the instructions."
-    unread = count_damaged(records, "pydantic-ai")
-    notes = notes_of({later: max(0, len(instructions) - 1), UNREAD: unread})
+    unreadable = count_damaged(records, "pydantic-ai")
+    notes = notes_of({later: max(0, len(instructions) - 1), UNREADABLE: unreadable})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
@@ -95,8 +95,8 @@ def agents_traces_documents(value: Raw) -> list[Data]:
     >>> agents_traces_documents({"lines": [{"object": "trace.span", "span_data": data}]})[0]["messages"][0]["content"]
     'Hello world'
     """
-    listed = as_list(value_at(value, "lines|data|spans"))
-    records = objects_in(listed)
+    entries = as_list(value_at(value, "lines|data|spans"))
+    records = objects_in(entries)
     names = {
         record.get("id"): record.get("workflow_name")
         for record in records
@@ -135,7 +135,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
     notes = notes_of(
         {
             "Not counted: {} answer{} that OpenAI stores, with only an id here.": ids_alone,
-            UNREAD: count_damaged(listed, "openai-agents"),
+            UNREADABLE: count_damaged(entries, "openai-agents"),
         }
     )
     return [
@@ -226,9 +226,8 @@ def _records(answer: Any) -> list[Any]:
     for _ in range(_DEEPEST):
         answer = _unless_text(answer)
         if isinstance(answer, str):
-            if answer.startswith(
-                "\n\nHuman:"
-            ):  # a whole conversation, as Anthropic's first data sets wrote it
+            # Anthropic's first data sets have a whole conversation in one text.
+            if answer.startswith("\n\nHuman:"):
                 pieces = _SPEAKERS.split(answer)[1:]
                 turns = zip(pieces[::2], pieces[1::2], strict=True)
                 return [{"role": role, "content": text.strip()} for role, text in turns]

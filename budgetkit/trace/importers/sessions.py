@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from budgetkit.message import Raw
 from budgetkit.requests.reading.formats import format_table, value_at
 from budgetkit.trace.importers import (
-    UNREAD,
+    UNREADABLE,
     agents,
     claude_code,
     is_damaged,
@@ -37,16 +37,17 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
     """
     lines: list[Numbered] = []
     broken = []
-    unread = 0
+    unreadable = 0
     dropped = format_table("marks")["dropped"]
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             broken.append(line)
             lines.append((line, None))
             continue
-        unread += (damaged := is_damaged(value, format))
+        is_unreadable = is_damaged(value, format)
+        unreadable += is_unreadable
         # The usage of a damaged answer is read.
-        if isinstance(value, Mapping) and not (damaged and format == "codex"):
+        if isinstance(value, Mapping) and not (is_unreadable and format == "codex"):
             # Records that are in no prompt are dropped here; they are most of a session.
             lines.append(
                 (line, {name: field for name, field in value.items() if name not in dropped})
@@ -57,7 +58,7 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
     notes = []
     if broken:
         notes.append(broken_lines(broken))
-    notes += notes_of({UNREAD: unread})
+    notes += notes_of({UNREADABLE: unreadable})
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
     marks = format_table("marks")
     known = {*marks["codex"], *marks["aside"], None}

@@ -12,8 +12,8 @@ from random import Random
 import pandas as pd
 
 from budgetkit.budget import brief, one_line, quoted
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import Table, read_toml
+from budgetkit.message import replace_surrogates
 from budgetkit.trace.tables import text_table
 
 

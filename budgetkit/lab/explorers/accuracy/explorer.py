@@ -13,7 +13,6 @@ from budgetkit.budget import brief
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import RULES, Count, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, read_budget
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
@@ -38,7 +37,7 @@ from budgetkit.lab.explorers.panel import Number, Panel
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.message import Data
+from budgetkit.message import Data, replace_surrogates
 from budgetkit.state import to_dict
 
 CHEAP = (*RATIOS, "words/0.75", *RULES, "estimate:o200k_base", "estimate:cl100k_base")

@@ -19,7 +19,6 @@ import pandas as pd
 from budgetkit.budget import Budget, Share
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences
 from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
@@ -28,7 +27,7 @@ from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.lab.explorers.budget.results import BudgetStage, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library, kept
-from budgetkit.message import Data, Raw
+from budgetkit.message import Data, Raw, replace_surrogates
 from budgetkit.trace import DEFAULT_ROLES
 
 
