@@ -389,59 +389,73 @@ def test_a_megabyte_of_blank_lines_is_no_trouble(tmp_path: Path) -> None:
     assert load_trace(path).source == "chat.jsonl, line 1000001"
 
 
-ONE_OF = "Choose one of: system, developer"
 # Bad files: what was asked, what is known, what to do
 
 WHO = "Message without a role: "
-LEAVE = "Correct the line or leave it out."
-#: A file, and what its refusal says after the file's name.
-BAD_TEXTS = {
-    "": r"no messages. Pass at least one message with a role.",
-    " \n\n\t\n": r"no messages. Pass at least one message with a role.",
-    '[{"role": "user", "content": "a"}]\n[{"role": "user"\n': f"line 2: broken JSON: Expecting .* 17. {LEAVE}",
+ONE_OF = "Choose one of: system, developer"
+MEND = "Correct the line or leave it out."
+EACH = "or more messages, each with a role."
+PASSAGE = "Context passage without text: it has 'id'. Put its text under 'text'"
+LATE = '{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}\n'
+ORPHAN = (
+    '{"messages": [{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]}\n'
+)
+#: A file, and its refusal, which begins with the file's name.
+BAD: dict[str, tuple[str | bytes, str]] = {
+    "empty file": ("", ": no messages. Pass at least one message with a role."),
+    "blank file": (" \n\n\t\n", ": no messages. Pass at least one message with a role."),
+    "broken line": ('[{"role": "user", "content": "a"}]\n[{"role": "user"\n',
+                    f", line 2: broken JSON: Expecting .* 17. {MEND}"),
     # Python 3.13 names the comma before the brace.
-    '{"role": "user",}\n{"role": "user"}\n': f"line 1: broken JSON: (Expecting .* 17|Illegal .* 16). {LEAVE}",
-    '{\n  "messages": [\n    {"role": "user", "content": }\n  ]\n}': f"line 3: broken JSON: Expec.* 33. {LEAVE}",
-    '{"messages": []}': "line 1: Invalid messages: an empty list. .* or more messages, each with a role.",
-    '{"messages": "Hello"}': "line 1: Invalid messages: a value of type str. .* or more messages, each with a role.",
-    '{"messages": [{"role": "user"}, {"content": "Hi", "name": "bob"}]}': (
-        f"line 1, message 2: {WHO}it has 'content', 'name'. {ONE_OF}"
-    ),
-    '{"role": "user"}\n{"content": "Hello"}\n': f"line 2: {WHO}it has 'content'. {ONE_OF}",
-    '[{"role": null}, {"role": "user"}]': f"line 1, message 1: {WHO}its role is null. {ONE_OF}",
-    '[{"role": "user"}, "Hello"]': f"line 1, message 2: {WHO}it is of type str. Choose",
-    '[{"role": 3}]': "message 1: Invalid role of a message: a value of type int. Expected one of system",
-    '[{"role": ""}]': "message 1: Invalid role of a message: ''. Expected one of system",
-    '[{"role": "user\\ud800"}]': (
-        "message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair. Remove"
-    ),
-    '{"role": "user"}\n{"role": "user", "role": "tool"}': (
-        "2: not readable as JSON: .* object. Correct it or leave it out."
-    ),
-    '[{"role": "user", "content": [5]}]': (
-        "Invalid part of a user message: a value of type int. Expected a string, or an object with a type"
-    ),
-    '[{"role": "user", "content": 7}]': "message 1: Invalid content of a user message: .* Expected a string, a list",
-    '[{"role": "assistant", "tool_calls": ["look"]}]': "Invalid tool_calls of an .* list. Expected a list of objects",
-    '[{"role": "tool", "content": "x"}]': "message 1: tool result without a call id. Put the",
-    '[{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]': (
-        "line 1, message 2: tool result for call 'c9', which no earlier message makes. Put the"
-    ),
-    '{"prompt": "Hello"}': "line 1: no conversation in the fields 'prompt'. Pass an object with 'messages'",
-    "42\n": "line 1: no conversation in a value of type int. Pass",
-    '{"messages": [{"role": "user"}], "tools": "look"}': "line 1: Invalid tools: .* Expected a list of schemas",
-    '[{"role": "user", "contexts": [{"id": 3}]}]': (
-        "message 1: Context passage without text: it has 'id'. Put its text under 'text'"
-    ),
-    '{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}': (
-        "line 1: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to 0."
-    ),
-    "[" * 100_000
-    + "]" * 100_000: "line 1: nested too deeply. .* conversations need about ten levels.",
-    "["
-    + "1" * 10_000
-    + "]\n": "line 1: not readable as JSON: .* the limit. Correct it or leave it out.",
-}
+    "broken first line": ('{"role": "user",}\n{"role": "user"}\n',
+                          f", line 1: broken JSON: (Expecting .* 17|Illegal trailing comma .* 16). {MEND}"),
+    "broken document": ('{\n  "messages": [\n    {"role": "user", "content": }\n  ]\n}\n',
+                        f", line 3: broken JSON: Expecting .* 33. {MEND}"),
+    "not UTF-8": (b'{"role": "user", "content": "a"}\n{"role": "user", "content": "caf\xe9"}\n',
+                  ", line 2: byte 0xe9 is not UTF-8. Save the file as UTF-8."),
+    "no messages": ('{"messages": []}\n', f", line 1: Invalid messages: an empty list. .* {EACH}"),
+    "messages of text": ('{"messages": "Hello"}\n', f", line 1: Invalid messages: a value of type str. .* {EACH}"),
+    "message without role": ('{"messages": [{"role": "user"}, {"content": "Hello", "name": "bob"}]}\n',
+                             f", line 1, message 2: {WHO}it has 'content', 'name'. {ONE_OF}"),
+    "line without role": ('{"role": "user"}\n{"content": "Hello"}\n', f", line 2: {WHO}it has 'content'. {ONE_OF}"),
+    "role of null": ('[{"role": null}, {"role": "user"}]\n', f", line 1, message 1: {WHO}its role is null. {ONE_OF}"),
+    "message of text": ('[{"role": "user"}, "Hello"]\n', f", line 1, message 2: {WHO}it is of type str. {ONE_OF}"),
+    "role of a number": ('[{"role": 3}, {"role": "user"}]\n',
+                         ", line 1, message 1: Invalid role of a message: a value of type int. Expected one of system"),
+    "empty role": ('[{"role": ""}, {"role": "user"}]\n',
+                   ", line 1, message 1: Invalid role of a message: ''. Expected one of system"),
+    "role of half a character": (
+        '[{"role": "user\\ud800"}, {"role": "user"}]\n',
+        ", line 1, message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair. Remove"),
+    "role twice": ('{"role": "user"}\n{"role": "user", "content": "x", "role": "assistant"}\n',
+                   ", line 2: not readable as JSON: .* object. Correct it or leave it out."),
+    "parts of nothing": (
+        '[{"role": "user", "content": [5, null]}]\n',
+        ", line 1, message 1: Invalid part of a user message: a value of type int. Expected a string, or an object"
+        " with a type"),
+    "content of a number": ('[{"role": "user", "content": 7}]\n',
+                            ", line 1, message 1: Invalid content of a user message: .* Expected a string, a list"),
+    "tool calls of text": (
+        '[{"role": "assistant", "tool_calls": ["look"]}]\n',
+        ", line 1, message 1: Invalid tool_calls of an assistant message: a value of type list. Expected a list of"
+        " objects"),
+    "tool result without a call": ('[{"role": "tool", "content": "x"}]\n',
+                                   ", line 1, message 1: tool result without a call id. Put the"),
+    "orphan tool result": (
+        ORPHAN, ", line 1, message 2: tool result for call 'c9', which no earlier message makes. Put the"),
+    "something else": ('{"prompt": "Hello"}\n',
+                       ", line 1: no conversation in the fields 'prompt'. Pass an object with 'messages'"),
+    "a number": ("42\n", ", line 1: no conversation in a value of type int. Pass"),
+    "tools of text": ('{"messages": [{"role": "user"}], "tools": "look"}\n',
+                      ", line 1: Invalid tools: .* Expected a list of schemas"),
+    "passage without text": ('[{"role": "user", "contexts": [{"id": 3}]}]\n', f", line 1, message 1: {PASSAGE}"),
+    "passages beyond the end": (
+        LATE, ", line 1: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to 0."),
+    "nested too deeply": ("[" * 100_000 + "]" * 100_000,
+                          ", line 1: nested too deeply. .* conversations need about ten levels."),
+    "endless number": ("[" + "1" * 10_000 + "]\n",
+                       ", line 1: not readable as JSON: .* the limit. Correct it or leave it out."),
+}  # fmt: skip
 
 
 def test_what_a_tools_answer_says_twice_is_its_own_business(tmp_path: Path) -> None:
@@ -452,18 +466,13 @@ def test_what_a_tools_answer_says_twice_is_its_own_business(tmp_path: Path) -> N
     assert load_traces(path)[0].messages[0].raw["metadata"] == {"header": 2}
 
 
-NOT_UTF_8 = b'{"role": "user", "content": "a"}\n{"role": "user", "content": "caf\xe9"}\n'
-BAD_FILES = [(text.encode(), sentence) for text, sentence in BAD_TEXTS.items()]
-BAD_FILES.append((NOT_UTF_8, "line 2: byte 0xe9 is not UTF-8. Save the file as UTF-8."))
-
-
-@pytest.mark.parametrize(("data", "sentence"), BAD_FILES, ids=lambda value: str(value)[:50])
+@pytest.mark.parametrize(("data", "sentence"), BAD.values(), ids=BAD)
 def test_a_bad_file_is_told_by_its_problem_and_a_fix(
-    data: bytes, sentence: str, tmp_path: Path
+    data: str | bytes, sentence: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.jsonl"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=f"bad.jsonl.*{sentence}") as error:
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with pytest.raises(ValueError, match=f"bad.jsonl{sentence}") as error:
         load_traces(path)
     told = str(error.value)
     assert ". " in told or told.count("; ") >= 2
