@@ -191,7 +191,7 @@ def test_a_fault_is_said_with_file_and_line(tmp_path: Path, text: str, sentence:
     with pytest.raises((ValueError, LookupError), match=sentence) as error:
         budget_of(path, model="gpt-4o")
     assert "mine.yaml" in str(error.value)
-    assert "copy the whole text" not in str(error.value)
+    assert "Copy the whole text" not in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
