@@ -57,7 +57,8 @@ def test_a_token_may_be_a_part_of_a_character() -> None:
 def test_a_text_counts_by_its_unit_ratio_and_rounding(
     name: str, conventions: dict[str, Any], text: str, tokens: int
 ) -> None:
-    assert counter(name, **conventions)(text) == tokens
+    count = counter(name, **conventions)
+    assert [count(text), *count.many([text, ""])] == [tokens, tokens, count("")]
 
 
 def test_p18_counts_do_not_add_up_over_a_cut() -> None:
