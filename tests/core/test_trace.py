@@ -84,9 +84,13 @@ def test_the_request_of_a_turn_is_its_last_and_lacks_the_answer_that_it_is_made_
         ([USER], ["user"]),
         ([USER, ("assistant", "b")], ["user"]),
         ([USER, ("assistant", "b"), ("assistant", "c")], ["user", "assistant"]),
-        ([USER, ("assistant", "b"), ("system", "a remark after the answer")], ["user"]),
-        ([USER, calling("x"), result("x", "answer still to come")], ["user", "assistant", "tool"]),
+        ([USER, ("assistant", "b"), ("system", "c")], ["user"]),
+        ([USER, calling("x"), result("x", "b")], ["user", "assistant", "tool"]),
         ([USER, calling("x")], ["user"]),
+    ],
+    ids=[
+        *("unanswered", "answered", "two answers", "a remark after the answer"),
+        *("answer still to come", "call cut short"),
     ],
 )
 def test_what_the_last_request_of_a_turn_holds(messages: list[Any], roles: list[str]) -> None:
@@ -156,9 +160,8 @@ def test_the_older_function_call_and_its_result_share_a_group() -> None:
     assert groups[1] == groups[2] is not None
 
 
-_SECTIONS = ["rules", "kit", "found", "said", "said", "results", "asked", "doing"]
-_ROLES = ["system", "tools", "context", "user", "assistant", "tool", "current", "step"]
-PRESET = dict(zip(_ROLES, _SECTIONS, strict=True))
+PRESET = {"system": "rules", "tools": "kit", "context": "found", "user": "said"}
+PRESET |= {"assistant": "said", "tool": "results", "current": "asked", "step": "doing"}
 
 
 def test_a_role_table_says_where_everything_goes() -> None:
