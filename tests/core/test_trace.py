@@ -47,17 +47,13 @@ def calling(*ids: str) -> dict[str, Any]:
     return assistant(None, tool_calls=calls)
 
 
-def result(id: str, text: str) -> dict[str, Any]:
-    return tool_result(id, text)
-
-
 BRIEF, USER = ("system", "Be brief."), ("user", "a")
 AGENT = spoken(
     ("system", "Be brief."),  # 2 tokens
     ("user", "Where is my cat?"),  # 4
     calling("a", "b"),  # 4
-    result("a", "Under the bed."),  # 3
-    result("b", "Not in the garden."),  # 4
+    tool_result("a", "Under the bed."),  # 3
+    tool_result("b", "Not in the garden."),  # 4
     ("assistant", "Under the bed."),  # 3
     ("user", "Thank you!"),  # 2
     ("assistant", "You are welcome."),  # 3
@@ -85,7 +81,7 @@ def test_the_request_of_a_turn_is_its_last_and_lacks_the_answer_that_it_is_made_
         ([USER, ("assistant", "b")], ["user"]),
         ([USER, ("assistant", "b"), ("assistant", "c")], ["user", "assistant"]),
         ([USER, ("assistant", "b"), ("system", "c")], ["user"]),
-        ([USER, calling("x"), result("x", "b")], ["user", "assistant", "tool"]),
+        ([USER, calling("x"), tool_result("x", "b")], ["user", "assistant", "tool"]),
         ([USER, calling("x")], ["user"]),
     ],
     ids=[
@@ -103,7 +99,7 @@ def test_a_greeting_before_the_first_user_message_is_history() -> None:
 
 
 def test_a_conversation_in_which_no_user_speaks_is_one_turn() -> None:
-    trace = spoken(BRIEF, calling("x"), result("x", "It is noon."), ("assistant", "Noon."))
+    trace = spoken(BRIEF, calling("x"), tool_result("x", "It is noon."), ("assistant", "Noon."))
     assert len(trace.turns) == 1
     assert asked(trace, 1, "system", "history", "current") == [2, 0, 5]
     assert len(spoken(BRIEF).items(1, words)) == 1
@@ -147,7 +143,7 @@ def test_a_call_and_its_results_share_a_group_and_nothing_else_does() -> None:
 
 
 def test_two_calls_are_two_groups_even_where_their_ids_are_used_again() -> None:
-    look = (calling("x"), result("x", "b"))
+    look = (calling("x"), tool_result("x", "b"))
     trace = spoken(USER, *look, ("user", "c"), *look, ("user", "e"))
     groups = [item.group for item in trace.items(3, words)]
     assert groups[1] == groups[2] and groups[4] == groups[5] and groups[2] != groups[4]
@@ -169,11 +165,11 @@ def test_a_role_table_says_where_everything_goes() -> None:
         {"role": "developer", "content": "Short."},
         ("user", "Hi there"),
         calling("x"),
-        result("x", "one two"),
+        tool_result("x", "one two"),
         ("assistant", "one two three"),
         ("user", "Go on please"),
         calling("y"),
-        result("y", "four"),
+        tool_result("y", "four"),
         tools=({"name": "look"},),
         contexts={5: (Passage.of("a passage found"),)},
     )
@@ -565,7 +561,7 @@ def conversations(draw: st.DrawFn) -> Trace:
         role = draw(st.sampled_from(["system", "user", "assistant", "developer", "critic", "call"]))
         if role == "call":
             messages.append(calling(f"{step}"))
-            messages += [result(f"{step}", draw(texts))] if draw(st.booleans()) else []
+            messages += [tool_result(f"{step}", draw(texts))] if draw(st.booleans()) else []
         else:
             passages = draw(st.lists(texts, max_size=2)) if role == "user" else []
             messages.append({"role": role, "content": draw(texts), "contexts": passages})
