@@ -100,7 +100,7 @@ def test_the_unit_can_be_named_or_given() -> None:
         ("o200k_base", {"minimum": 1}, ValueError,
          "Unexpected settings for counter 'o200k_base': minimum. Leave them out"),
         ("char/4", {}, ValueError,
-         r"Unknown counter 'char/4'\. Did you mean 'chars/4'\? Choose a ratio .*, an encoding \(cl100k"),
+         r"Unknown counter 'char/4'\. Did you mean 'chars/4'\? Choose a ratio .*, an encoding \(cl100k_base"),
         ("gtp-4o", {}, ValueError, "Unknown counter 'gtp-4o'. Did you mean 'gpt-4o'"),
         (4, {}, TypeError, "Invalid counter: 4. Expected a model, a function or a name"),
     ],
