@@ -112,9 +112,7 @@ def test_millions_of_blanks_neither_raise_nor_hang(name: str, text: str) -> None
 
 
 @pytest.mark.parametrize("character", ["a", "A", "=", "的", "\n", "0", "🎉", "\u0e01", "\x00"])
-def test_a_long_run_counts_as_tiktoken(
-    oracle: dict[str, tiktoken.Encoding], character: str
-) -> None:
+def test_long_runs_count_as_tiktoken(oracle: dict[str, tiktoken.Encoding], character: str) -> None:
     run = character * 50_000
     assert [counter(name)(run) for name in BOTH] == [
         len(oracle[name].encode_ordinary(run)) for name in BOTH
