@@ -141,17 +141,16 @@ def test_a_command_that_pi_keeps_to_itself_is_not_counted(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["goose.json", "goose.jsonl"])
 def test_a_message_that_goose_hides_from_its_agent_is_not_counted(
-    name: str, tmp_path: Path
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    DAMAGED[name] = ("conversation", [])
+    monkeypatch.setitem(DAMAGED, name, ("conversation", []))
     whole = _loaded(name, [], tmp_path)
     hidden = {"role": "user", "content": [{"type": "text", "text": "Hidden."}]}
     shown = {**hidden, "metadata": {"userVisible": False, "agentVisible": True}}
     trace = _loaded(name, [{**hidden, "metadata": {"agentVisible": False}}, shown], tmp_path)
     assert len(trace.messages) == len(whole.messages) + 1
-    left_out = (
-        "2 records" if name.endswith("l") else "1 record"
-    )  # the header of a file of lines as well
+    # The header of a file of lines as well.
+    left_out = "2 records" if name.endswith("l") else "1 record"
     assert f"Left out {left_out} that the model does not receive." in trace.warnings
 
 

@@ -116,8 +116,8 @@ def test_an_asynchronous_summariser_is_refused_a_request_too() -> None:
 def test_threads_save_while_others_ask_for_requests() -> None:
     talk = talk_with(lambda messages: "Short.")
     texts: list[str] = []
-    save = lambda: texts.append(talk.to_json())  # noqa: E731
-    threads = [threading.Thread(target=target, daemon=True) for target in [talk.request] * 4 + [save] * 8]  # fmt: skip
+    targets = [talk.request] * 4 + [lambda: texts.append(talk.to_json())] * 8
+    threads = [threading.Thread(target=target, daemon=True) for target in targets]
     for thread in threads:
         thread.start()
     for thread in threads:

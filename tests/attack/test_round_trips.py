@@ -143,15 +143,6 @@ CHAT: list[list[Raw]] = [
     [{"role": "user", "content": [{"type": "unknown", "content": "x", "z": 1}]}],
     [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "u"}}]}],
     [{"role": "user", "content": [{"type": "unknown", "z": [1]}, {"type": "text", "text": "a"}]}],
-    [
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": [{"type": "text", "text": "z"}]},
-                {"type": "text", "text": "a"},
-            ],
-        }
-    ],
     OLLAMA,
 ]
 

@@ -97,12 +97,12 @@ FLOOR = [bk.Allocation("a", floor=1)]
         (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]
         (lambda: bk.Allocation(""), ValueError, "Expected a non-empty string"),
         (lambda: bk.Allocation("a", fill="most"), ValueError,  # type: ignore[arg-type]
-         "Choose one of: 'prefix', 'skip',"),
+         "Choose one of: 'prefix', 'skip', 'knapsack'."),
         (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError,
          "is required and has overflow='drop'. Use"),
         (lambda: bk.Allocation("a", weight=-1), ValueError, "Invalid weight of 'a': -1"),
         (lambda: bk.Budget(9, order="best"), ValueError,  # type: ignore[arg-type]
-         "Choose one of: 'importance', 'caps first', 'pool tog"),
+         "Choose one of: 'importance', 'caps first', 'pool together'"),
         (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError,
          "Duplicate reserve or section name: 'a'. Use each name once"),
         (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError,

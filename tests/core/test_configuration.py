@@ -143,15 +143,8 @@ def test_the_shell_needs_the_file_alone(file: Path, capsys: pytest.CaptureFixtur
     file.write_text(
         EVERYTHING.replace("policy: {class: SlidingWindow, turns: 3}\n", ""), encoding="utf-8"
     )
-    assert (
-        run(
-            [
-                "replay", "support-chat", "-b", str(file), "-p", "last turns", "-c", "o200k_base",
-                "--json",
-            ]
-        )
-        == 0
-    )  # fmt: skip
+    others = ["-p", "last turns", "-c", "o200k_base"]
+    assert run(["replay", "support-chat", "-b", str(file), *others, "--json"]) == 0
     typed = json.loads(capsys.readouterr().out)
     assert by_file["totals"] != typed["totals"]
     # Chars/4 is an estimate, with no buffer against it.
@@ -191,7 +184,7 @@ def test_a_fault_is_said_with_file_and_line(tmp_path: Path, text: str, sentence:
     with pytest.raises((ValueError, LookupError), match=sentence) as error:
         budget_of(path, model="gpt-4o")
     assert "mine.yaml" in str(error.value)
-    assert "copy the whole text" not in str(error.value)
+    assert "Copy the whole text" not in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_branch_of_claude_code_bills_its_own_requests(tmp_path: Path) -> None:
         assert "Not counted: 2 requests copied from an earlier session." in session.trace.warnings
 
 
-def test_sub_agents_beside_it_are_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sub_agents_belong_to_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     project = tmp_path / ".claude/projects/-w-demo"
     main = [claude(1, "user", "go"), claude(2, "assistant", "ok"), claude(3, "assistant", "done")]

@@ -112,7 +112,7 @@ def test_millions_of_blanks_neither_raise_nor_hang(name: str, text: str) -> None
 
 
 @pytest.mark.parametrize("character", ["a", "A", "=", "的", "\n", "0", "🎉", "\u0e01", "\x00"])
-def test_a_long_run_of_one_character(oracle: dict[str, tiktoken.Encoding], character: str) -> None:
+def test_long_runs_count_as_tiktoken(oracle: dict[str, tiktoken.Encoding], character: str) -> None:
     run = character * 50_000
     assert [counter(name)(run) for name in BOTH] == [
         len(oracle[name].encode_ordinary(run)) for name in BOTH
@@ -120,7 +120,7 @@ def test_a_long_run_of_one_character(oracle: dict[str, tiktoken.Encoding], chara
 
 
 @pytest.mark.parametrize("name", ["o200k_harmony", "p50k_base", "p50k_edit"])
-def test_the_other_encodings_count_alike(oracle: dict[str, tiktoken.Encoding], name: str) -> None:
+def test_other_encodings_count_as_tiktoken(oracle: dict[str, tiktoken.Encoding], name: str) -> None:
     text = read_bytes("README.md").decode() + "    def f():\n        return '的'\n"
     assert ExactCounter(name).tokens(text) == oracle[name].encode_ordinary(text)
 

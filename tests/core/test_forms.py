@@ -350,12 +350,11 @@ def test_one_form_is_written_as_another() -> None:
 
 def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
     """Anthropic refuses an answer with its id and usage, Gemini one with its finish reason."""
-    as_dict = lambda mode=None, exclude_none=None: {"type": "text", "text": "Lisbon."}  # noqa: E731
-    blocks = [SimpleNamespace(model_dump=as_dict)]
     fields = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude"}
     fields["stop_reason"] = "end_turn"
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "signed"}
     text = {"type": "text", "text": "Lisbon."}
+    blocks = [SimpleNamespace(model_dump=lambda mode=None, exclude_none=None: {**text})]
     content = {"role": "model", "parts": [{"text": "Lisbon.", "thoughtSignature": "signed"}]}
     item = {"type": "message", **assistant([{"type": "output_text", "text": "Lisbon."}])}
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}

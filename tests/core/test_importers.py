@@ -98,7 +98,7 @@ def test_a_claude_code_session_is_a_conversation_and_its_side_chain_another() ->
     assert said(main) == [*SAID[1:4], SAID[5]]
     assert len(main.messages[1].tool_calls) == 1
     assert main.messages[0].raw["timestamp"] == "2026-11-21T10:00:00Z"
-    assert "other_lines" not in main.fields
+    assert main.fields.keys() == {"usage", "format"}
     assert (side.id, said(side)) == ("s1 side chain", [("user", "What a sub-agent was told")])
 
 

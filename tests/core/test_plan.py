@@ -229,7 +229,7 @@ def test_a_required_list_keeps_its_first_item_although_it_is_over_its_cap() -> N
 
 
 @pytest.mark.parametrize("make", [presets.rag, presets.chat])
-def test_a_required_section_over_its_cap_is_one_thing(make: Callable[..., bk.Budget]) -> None:
+def test_every_way_grants_all_of_a_required_section(make: Callable[..., bk.Budget]) -> None:
     """0.1.0 granted 819 of 900 as a number and 900 as an item; 0.2.0 built it with 819."""
     budget, frame = make(8_192), pd.DataFrame({"system": [900]})
     assert budget.cap("system") == 819

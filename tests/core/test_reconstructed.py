@@ -32,22 +32,19 @@ FRAMES = {"3.0": 7, "4.7": 11, "4.8": 6}
 # What ctok's rules turn on: borders of words, cases, quotes, marks, digits, blanks, its own marker characters.
 ATOMS = [
     *" \n\t'\".,!?()[]{}<>=-_/@#$%&*+:;0129abcxyzABCXYZ",
-    *(*("  ", "\n\n", "    ", "'s", "'ll", "'S", "don't", "HELLO", "Hello", "GaN", "1,234"), *("x=1", "...", "----")),
-    *(
-        *("\u2019", "\u201c", "\u2014", "\u00e9", "e\u0301", "\u0301", "\u00df", "\u1e9e"),
-        *("\u0130", "\u00b2", "\u00bd"),
-    ),
-    *(*("\u5b57", "\u306e", "\u30fc", "\ud55c", "\u0661", "\u0627", "\u0905\u094d"), *("\u0e01\u0e33", "\u0e4d\u0e32")),
-    *(*("\U0001f600", "\U0001f3fd", "\u200d", "\ufe0f", "\u3000", "\u00a0", "\u2028", "\x00"), *("\x07", "\x85")),
-    *(
-        *("\ud800", "\ufdd0", "\ufdd1", "\ufdd3", "\ue000", "\u0711", "\u0730", "\u03a3"),
-        *("\u03c2", "\u2163", "\u24d0"),
-    ),
-    *(
-        *("\u3002", "\u3001", "\uff08", "\uff09", "\u3012", "\u3005", "\u27e8bow\u27e9"),
-        *("<|endoftext|>", "\n\nHuman:"),
-    ),
-]  # fmt: skip
+    *("  ", "\n\n", "    ", "'s", "'ll", "'S", "don't", "HELLO", "Hello", "GaN", "1,234", "x=1"),
+    *("...", "----"),
+    *("\u2019", "\u201c", "\u2014", "\u00e9", "e\u0301", "\u0301", "\u00df", "\u1e9e", "\u0130"),
+    *("\u00b2", "\u00bd"),
+    *("\u5b57", "\u306e", "\u30fc", "\ud55c", "\u0661", "\u0627", "\u0905\u094d", "\u0e01\u0e33"),
+    "\u0e4d\u0e32",
+    *("\U0001f600", "\U0001f3fd", "\u200d", "\ufe0f", "\u3000", "\u00a0", "\u2028", "\x00"),
+    *("\x07", "\x85"),
+    *("\ud800", "\ufdd0", "\ufdd1", "\ufdd3", "\ue000", "\u0711", "\u0730", "\u03a3", "\u03c2"),
+    *("\u2163", "\u24d0"),
+    *("\u3002", "\u3001", "\uff08", "\uff09", "\u3012", "\u3005", "\u27e8bow\u27e9"),
+    *("<|endoftext|>", "\n\nHuman:"),
+]
 hostile = st.lists(st.sampled_from(ATOMS) | st.characters(), max_size=24).map("".join)
 
 
@@ -137,7 +134,7 @@ def test_a_claude_model_is_counted_by_it_and_says_so() -> None:
         sonnet(4)  # type: ignore[arg-type]
 
 
-def test_where_ctok_has_changed_its_function_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_ctok_counts_by_its_public_function(monkeypatch: pytest.MonkeyPatch) -> None:
     reconstructed.rebuilt.cache_clear()
     monkeypatch.setattr(import_module("ctok.normalize"), "stream_norm", lambda *_, **__: "")
     count = reconstructed.rebuilt("4.7")

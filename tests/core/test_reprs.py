@@ -85,9 +85,8 @@ def test_no_page_or_repr_holds_a_control_character_or_turns_its_text() -> None:
     counted = bk.count_request({"model": f"m{MARKS}", "messages": messages})
     for value in [*hostile(f"a{MARKS}b"), counted]:
         assert not set(MARKS) & {*value._repr_html_(), *repr(value)}, value
-    assert (
-        safe("a\u200db \u3000") == "a\u200db \u3000"
-    )  # an emoji's joiner, and a blank of Japanese
+    joiner_and_japanese_blank = "a\u200db \u3000"
+    assert safe(joiner_and_japanese_blank) == joiner_and_japanese_blank
 
 
 def test_a_page_is_a_plain_str() -> None:

@@ -87,7 +87,7 @@ def test_another_setting_is_named(other: dict[str, Any], notice: str) -> None:
 )
 def test_another_measure_is_refused_since_the_sizes_are_saved(other: dict[str, Any]) -> None:
     saved = talked(BUDGET, None, "gpt-4o").to_json()
-    refusal = "The sizes were saved with the .* Leave .*= out, or add the mess"
+    refusal = "The sizes were saved with the .* Leave .*= out, or add the messages"
     with pytest.raises(ValueError, match=refusal):
         bk.Conversation.from_json(saved, **other)
 

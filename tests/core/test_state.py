@@ -203,7 +203,7 @@ ITEMS_OF_A = (
         (ITEMS_OF_A % ("30", ', "group": {"a": 1}', "30"), "Invalid group of an item: {'a': 1}. Expected texts"),
         (ITEMS_OF_A % ("30", ', "group": [[{}]]', "30"), "Invalid group of an item: {}. Expected texts"),
         (ITEMS_OF_A % ("30", ', "importance": "high"', "30"), "Invalid plan.items[0].importance: 'high'. Expected"),
-        (ITEMS_OF_A % ("30", ', "score": "high"', "30"), "plan.items[0]: Invalid score: 'high'. Expected a numb"),
+        (ITEMS_OF_A % ("30", ', "score": "high"', "30"), "plan.items[0]: Invalid score: 'high'. Expected a number"),
         (
             ITEMS_OF_A.replace('"a", "demand"', '"b", "demand"') % ("30", "", "30"),
             "The grants ('b') do not match the sec",

@@ -47,17 +47,13 @@ def calling(*ids: str) -> dict[str, Any]:
     return assistant(None, tool_calls=calls)
 
 
-def result(id: str, text: str) -> dict[str, Any]:
-    return tool_result(id, text)
-
-
 BRIEF, USER = ("system", "Be brief."), ("user", "a")
 AGENT = spoken(
     ("system", "Be brief."),  # 2 tokens
     ("user", "Where is my cat?"),  # 4
     calling("a", "b"),  # 4
-    result("a", "Under the bed."),  # 3
-    result("b", "Not in the garden."),  # 4
+    tool_result("a", "Under the bed."),  # 3
+    tool_result("b", "Not in the garden."),  # 4
     ("assistant", "Under the bed."),  # 3
     ("user", "Thank you!"),  # 2
     ("assistant", "You are welcome."),  # 3
@@ -84,9 +80,13 @@ def test_the_request_of_a_turn_is_its_last_and_lacks_the_answer_that_it_is_made_
         ([USER], ["user"]),
         ([USER, ("assistant", "b")], ["user"]),
         ([USER, ("assistant", "b"), ("assistant", "c")], ["user", "assistant"]),
-        ([USER, ("assistant", "b"), ("system", "a remark after the answer")], ["user"]),
-        ([USER, calling("x"), result("x", "answer still to come")], ["user", "assistant", "tool"]),
+        ([USER, ("assistant", "b"), ("system", "c")], ["user"]),
+        ([USER, calling("x"), tool_result("x", "b")], ["user", "assistant", "tool"]),
         ([USER, calling("x")], ["user"]),
+    ],
+    ids=[
+        *("unanswered", "answered", "two answers", "a remark after the answer"),
+        *("answer still to come", "call cut short"),
     ],
 )
 def test_what_the_last_request_of_a_turn_holds(messages: list[Any], roles: list[str]) -> None:
@@ -99,7 +99,7 @@ def test_a_greeting_before_the_first_user_message_is_history() -> None:
 
 
 def test_a_conversation_in_which_no_user_speaks_is_one_turn() -> None:
-    trace = spoken(BRIEF, calling("x"), result("x", "It is noon."), ("assistant", "Noon."))
+    trace = spoken(BRIEF, calling("x"), tool_result("x", "It is noon."), ("assistant", "Noon."))
     assert len(trace.turns) == 1
     assert asked(trace, 1, "system", "history", "current") == [2, 0, 5]
     assert len(spoken(BRIEF).items(1, words)) == 1
@@ -143,7 +143,7 @@ def test_a_call_and_its_results_share_a_group_and_nothing_else_does() -> None:
 
 
 def test_two_calls_are_two_groups_even_where_their_ids_are_used_again() -> None:
-    look = (calling("x"), result("x", "b"))
+    look = (calling("x"), tool_result("x", "b"))
     trace = spoken(USER, *look, ("user", "c"), *look, ("user", "e"))
     groups = [item.group for item in trace.items(3, words)]
     assert groups[1] == groups[2] and groups[4] == groups[5] and groups[2] != groups[4]
@@ -156,9 +156,8 @@ def test_the_older_function_call_and_its_result_share_a_group() -> None:
     assert groups[1] == groups[2] is not None
 
 
-_SECTIONS = ["rules", "kit", "found", "said", "said", "results", "asked", "doing"]
-_ROLES = ["system", "tools", "context", "user", "assistant", "tool", "current", "step"]
-PRESET = dict(zip(_ROLES, _SECTIONS, strict=True))
+PRESET = {"system": "rules", "tools": "kit", "context": "found", "user": "said"}
+PRESET |= {"assistant": "said", "tool": "results", "current": "asked", "step": "doing"}
 
 
 def test_a_role_table_says_where_everything_goes() -> None:
@@ -166,11 +165,11 @@ def test_a_role_table_says_where_everything_goes() -> None:
         {"role": "developer", "content": "Short."},
         ("user", "Hi there"),
         calling("x"),
-        result("x", "one two"),
+        tool_result("x", "one two"),
         ("assistant", "one two three"),
         ("user", "Go on please"),
         calling("y"),
-        result("y", "four"),
+        tool_result("y", "four"),
         tools=({"name": "look"},),
         contexts={5: (Passage.of("a passage found"),)},
     )
@@ -389,59 +388,73 @@ def test_a_megabyte_of_blank_lines_is_no_trouble(tmp_path: Path) -> None:
     assert load_trace(path).source == "chat.jsonl, line 1000001"
 
 
-ONE_OF = "Choose one of: system, developer"
 # Bad files: what was asked, what is known, what to do
 
 WHO = "Message without a role: "
-LEAVE = "Correct the line or leave it out."
-#: A file, and what its refusal says after the file's name.
-BAD_TEXTS = {
-    "": r"no messages. Pass at least one message with a role.",
-    " \n\n\t\n": r"no messages. Pass at least one message with a role.",
-    '[{"role": "user", "content": "a"}]\n[{"role": "user"\n': f"line 2: broken JSON: Expecting .* 17. {LEAVE}",
+ONE_OF = "Choose one of: system, developer"
+MEND = "Correct the line or leave it out."
+EACH = "or more messages, each with a role."
+PASSAGE = "Context passage without text: it has 'id'. Put its text under 'text'"
+LATE = '{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}\n'
+ORPHAN = (
+    '{"messages": [{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]}\n'
+)
+#: A file, and its refusal, which begins with the file's name.
+BAD: dict[str, tuple[str | bytes, str]] = {
+    "empty file": ("", ": no messages. Pass at least one message with a role."),
+    "blank file": (" \n\n\t\n", ": no messages. Pass at least one message with a role."),
+    "broken line": ('[{"role": "user", "content": "a"}]\n[{"role": "user"\n',
+                    f", line 2: broken JSON: Expecting .* 17. {MEND}"),
     # Python 3.13 names the comma before the brace.
-    '{"role": "user",}\n{"role": "user"}\n': f"line 1: broken JSON: (Expecting .* 17|Illegal .* 16). {LEAVE}",
-    '{\n  "messages": [\n    {"role": "user", "content": }\n  ]\n}': f"line 3: broken JSON: Expec.* 33. {LEAVE}",
-    '{"messages": []}': "line 1: Invalid messages: an empty list. .* or more messages, each with a role.",
-    '{"messages": "Hello"}': "line 1: Invalid messages: a value of type str. .* or more messages, each with a role.",
-    '{"messages": [{"role": "user"}, {"content": "Hi", "name": "bob"}]}': (
-        f"line 1, message 2: {WHO}it has 'content', 'name'. {ONE_OF}"
-    ),
-    '{"role": "user"}\n{"content": "Hello"}\n': f"line 2: {WHO}it has 'content'. {ONE_OF}",
-    '[{"role": null}, {"role": "user"}]': f"line 1, message 1: {WHO}its role is null. {ONE_OF}",
-    '[{"role": "user"}, "Hello"]': f"line 1, message 2: {WHO}it is of type str. Choose",
-    '[{"role": 3}]': "message 1: Invalid role of a message: a value of type int. Expected one of system",
-    '[{"role": ""}]': "message 1: Invalid role of a message: ''. Expected one of system",
-    '[{"role": "user\\ud800"}]': (
-        "message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair. Remove"
-    ),
-    '{"role": "user"}\n{"role": "user", "role": "tool"}': (
-        "2: not readable as JSON: .* object. Correct it or leave it out."
-    ),
-    '[{"role": "user", "content": [5]}]': (
-        "Invalid part of a user message: a value of type int. Expected a string, or an object with a type"
-    ),
-    '[{"role": "user", "content": 7}]': "message 1: Invalid content of a user message: .* Expected a string, a list",
-    '[{"role": "assistant", "tool_calls": ["look"]}]': "Invalid tool_calls of an .* list. Expected a list of objects",
-    '[{"role": "tool", "content": "x"}]': "message 1: tool result without a call id. Put the",
-    '[{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]': (
-        "line 1, message 2: tool result for call 'c9', which no earlier message makes. Put the"
-    ),
-    '{"prompt": "Hello"}': "line 1: no conversation in the fields 'prompt'. Pass an object with 'messages'",
-    "42\n": "line 1: no conversation in a value of type int. Pass",
-    '{"messages": [{"role": "user"}], "tools": "look"}': "line 1: Invalid tools: .* Expected a list of schemas",
-    '[{"role": "user", "contexts": [{"id": 3}]}]': (
-        "message 1: Context passage without text: it has 'id'. Put its text under 'text'"
-    ),
-    '{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}': (
-        "line 1: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to 0."
-    ),
-    "[" * 100_000
-    + "]" * 100_000: "line 1: nested too deeply. .* conversations need about ten levels.",
-    "["
-    + "1" * 10_000
-    + "]\n": "line 1: not readable as JSON: .* the limit. Correct it or leave it out.",
-}
+    "broken first line": ('{"role": "user",}\n{"role": "user"}\n',
+                          f", line 1: broken JSON: (Expecting .* 17|Illegal trailing comma .* 16). {MEND}"),
+    "broken document": ('{\n  "messages": [\n    {"role": "user", "content": }\n  ]\n}\n',
+                        f", line 3: broken JSON: Expecting .* 33. {MEND}"),
+    "not UTF-8": (b'{"role": "user", "content": "a"}\n{"role": "user", "content": "caf\xe9"}\n',
+                  ", line 2: byte 0xe9 is not UTF-8. Save the file as UTF-8."),
+    "no messages": ('{"messages": []}\n', f", line 1: Invalid messages: an empty list. .* {EACH}"),
+    "messages of text": ('{"messages": "Hello"}\n', f", line 1: Invalid messages: a value of type str. .* {EACH}"),
+    "message without role": ('{"messages": [{"role": "user"}, {"content": "Hello", "name": "bob"}]}\n',
+                             f", line 1, message 2: {WHO}it has 'content', 'name'. {ONE_OF}"),
+    "line without role": ('{"role": "user"}\n{"content": "Hello"}\n', f", line 2: {WHO}it has 'content'. {ONE_OF}"),
+    "role of null": ('[{"role": null}, {"role": "user"}]\n', f", line 1, message 1: {WHO}its role is null. {ONE_OF}"),
+    "message of text": ('[{"role": "user"}, "Hello"]\n', f", line 1, message 2: {WHO}it is of type str. {ONE_OF}"),
+    "role of a number": ('[{"role": 3}, {"role": "user"}]\n',
+                         ", line 1, message 1: Invalid role of a message: a value of type int. Expected one of system"),
+    "empty role": ('[{"role": ""}, {"role": "user"}]\n',
+                   ", line 1, message 1: Invalid role of a message: ''. Expected one of system"),
+    "role of half a character": (
+        '[{"role": "user\\ud800"}, {"role": "user"}]\n',
+        ", line 1, message 1: Invalid role of a message: 'user.*' contains half of a surrogate pair. Remove"),
+    "role twice": ('{"role": "user"}\n{"role": "user", "content": "x", "role": "assistant"}\n',
+                   ", line 2: not readable as JSON: .* object. Correct it or leave it out."),
+    "parts of nothing": (
+        '[{"role": "user", "content": [5, null]}]\n',
+        ", line 1, message 1: Invalid part of a user message: a value of type int. Expected a string, or an object"
+        " with a type"),
+    "content of a number": ('[{"role": "user", "content": 7}]\n',
+                            ", line 1, message 1: Invalid content of a user message: .* Expected a string, a list"),
+    "tool calls of text": (
+        '[{"role": "assistant", "tool_calls": ["look"]}]\n',
+        ", line 1, message 1: Invalid tool_calls of an assistant message: a value of type list. Expected a list of"
+        " objects"),
+    "tool result without a call": ('[{"role": "tool", "content": "x"}]\n',
+                                   ", line 1, message 1: tool result without a call id. Put the"),
+    "orphan tool result": (
+        ORPHAN, ", line 1, message 2: tool result for call 'c9', which no earlier message makes. Put the"),
+    "something else": ('{"prompt": "Hello"}\n',
+                       ", line 1: no conversation in the fields 'prompt'. Pass an object with 'messages'"),
+    "a number": ("42\n", ", line 1: no conversation in a value of type int. Pass"),
+    "tools of text": ('{"messages": [{"role": "user"}], "tools": "look"}\n',
+                      ", line 1: Invalid tools: .* Expected a list of schemas"),
+    "passage without text": ('[{"role": "user", "contexts": [{"id": 3}]}]\n', f", line 1, message 1: {PASSAGE}"),
+    "passages beyond the end": (
+        LATE, ", line 1: Invalid meta.contexts_apply_to_message. Use the index of a message, from 0 to 0."),
+    "nested too deeply": ("[" * 100_000 + "]" * 100_000,
+                          ", line 1: nested too deeply. .* conversations need about ten levels."),
+    "endless number": ("[" + "1" * 10_000 + "]\n",
+                       ", line 1: not readable as JSON: .* the limit. Correct it or leave it out."),
+}  # fmt: skip
 
 
 def test_what_a_tools_answer_says_twice_is_its_own_business(tmp_path: Path) -> None:
@@ -452,18 +465,13 @@ def test_what_a_tools_answer_says_twice_is_its_own_business(tmp_path: Path) -> N
     assert load_traces(path)[0].messages[0].raw["metadata"] == {"header": 2}
 
 
-NOT_UTF_8 = b'{"role": "user", "content": "a"}\n{"role": "user", "content": "caf\xe9"}\n'
-BAD_FILES = [(text.encode(), sentence) for text, sentence in BAD_TEXTS.items()]
-BAD_FILES.append((NOT_UTF_8, "line 2: byte 0xe9 is not UTF-8. Save the file as UTF-8."))
-
-
-@pytest.mark.parametrize(("data", "sentence"), BAD_FILES, ids=lambda value: str(value)[:50])
+@pytest.mark.parametrize(("data", "sentence"), BAD.values(), ids=BAD)
 def test_a_bad_file_is_told_by_its_problem_and_a_fix(
-    data: bytes, sentence: str, tmp_path: Path
+    data: str | bytes, sentence: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.jsonl"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=f"bad.jsonl.*{sentence}") as error:
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with pytest.raises(ValueError, match=f"bad.jsonl{sentence}") as error:
         load_traces(path)
     told = str(error.value)
     assert ". " in told or told.count("; ") >= 2
@@ -553,7 +561,7 @@ def conversations(draw: st.DrawFn) -> Trace:
         role = draw(st.sampled_from(["system", "user", "assistant", "developer", "critic", "call"]))
         if role == "call":
             messages.append(calling(f"{step}"))
-            messages += [result(f"{step}", draw(texts))] if draw(st.booleans()) else []
+            messages += [tool_result(f"{step}", draw(texts))] if draw(st.booleans()) else []
         else:
             passages = draw(st.lists(texts, max_size=2)) if role == "user" else []
             messages.append({"role": role, "content": draw(texts), "contexts": passages})

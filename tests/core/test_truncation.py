@@ -278,6 +278,7 @@ sentences = st.lists(
     sentences, st.lists(st.integers(0, 120), min_size=1, max_size=8), st.sampled_from([7, 4_096])
 )
 def test_sentences_begin_and_end_where_they_did(text: str, places: list[int], chunk: int) -> None:
+    """Whatever was asked before."""
     with mock.patch.object(boundaries, "_CHUNK", chunk):
         asked = Boundaries(text)
         for place in places:

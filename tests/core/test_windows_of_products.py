@@ -17,7 +17,7 @@ from budgetkit.models.limits import PRODUCT_WINDOWS, product_window
         ("ollama", 2_048, 2_048, 2_048),
     ],
 )
-def test_where_a_program_acts(name: str, window: int | None, shown: int, acts_at: int) -> None:
+def test_shown_window_and_trigger(name: str, window: int | None, shown: int, acts_at: int) -> None:
     known = product_window(name, window)
     assert (known.shown, known.acts_at) == (shown, acts_at)
 

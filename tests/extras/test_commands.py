@@ -249,7 +249,7 @@ def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     )
     assert told in capsys.readouterr().err
     assert run([*arguments, "--most-cut", "0.1"]) == 1
-    assert "nothing was asked" not in capsys.readouterr().err
+    assert "no limit is set" not in capsys.readouterr().err
 
 
 def test_a_conversation_comes_in_by_standard_input_in_any_format() -> None:

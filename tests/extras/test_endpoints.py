@@ -177,7 +177,7 @@ REFUSALS = [
      r"the key was rejected \(bad key\)\. Set OPENAI_API_KEY to a valid key\."),
     (403, {}, {"error": "forbidden"}, r"the key was rejected \(forbidden\)\. Set"),
     (429, {"retry-after": "20"}, {"error": {"message": "slow down"}},
-     r"rate limit is reached \(slow down\)\. Wait 20 sec"),
+     r"rate limit is reached \(slow down\)\. Wait 20 seconds"),
     (429, {}, {}, r"the rate limit is reached \(Too Many Requests\)\. Wait a while and try again\."),
     (404, {}, {"error": {"message": "no m-1"}}, r"unknown model \(no m-1\)\. Use the name listed by 127.0.0.1\."),
     (200, {}, {"object": "?"}, r"the answer lacks 'input_tokens' .*\. Check the address\."),

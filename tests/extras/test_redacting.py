@@ -25,15 +25,8 @@ from tests.messages import assistant, calling, system, tool, tool_call, tool_res
 EXACT = bk.counter("o200k_base")
 COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "utf16/4", "words/0.75", "claude-haiku-4-5")
 SAMPLES = [
-    *(
-        "user's refund",
-        "getWeatherNow(x_1)",
-        "Grüße 🎉\n\tan Zoë",
-        "今日は天気",
-        "नमस्ते",
-        "C:\\new",
-        "",
-    )
+    *("user's refund", "getWeatherNow(x_1)", "Grüße 🎉\n\tan Zoë", "今日は天気", "नमस्ते"),
+    *("C:\\new", ""),
 ]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9_999, 9_999) | st.text(max_size=8),
@@ -246,8 +239,8 @@ def test_no_field_lets_a_name_through() -> None:
         assistant("So.", timestamp="2026-01-05T09:00:00", evidence="Okafor"),
         {"role": "assistant", "tool_calls": [{**call("c", nights=1), "type": "okafor"}]},
     ]
-    inner = {"type": "okafor", "$ref": "okafor.example/a/b", "name": "okafor/b"}
-    inner["x-owner-okafor"] = {"x": 1}  # type: ignore[assignment]
+    inner: dict[str, Any] = {"type": "okafor", "$ref": "okafor.example/a/b", "name": "okafor/b"}
+    inner["x-owner-okafor"] = {"x": 1}
     usage = {"model": "okafor/gpt-4o:ft-okafor", "context_tokens": 9, "input_tokens": "Okafor"}
     fields = {
         "model": "ft:gpt-4o:okafor-corp:proj:1",

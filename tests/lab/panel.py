@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from budgetkit import Budget
+
 Change = dict[str, Any] | Callable[[Any], None]
 
 
@@ -41,10 +43,32 @@ def labels(explorer: Any, key: str) -> list[str]:
     return [choice if isinstance(choice, str) else choice[1] for choice in choices]
 
 
+def level(explorer: Any) -> str:
+    """Return the level of the status, such as error."""
+    return str(explorer.view.state["status"]["level"])
+
+
+def kpi(explorer: Any, key: str) -> str:
+    """Return the value of a key figure."""
+    return str(next(k["value"] for k in explorer.view.state["kpis"] if k["key"] == key))
+
+
+def made_by(program: str) -> Budget:
+    """Run the code that an explorer copies; return its budget."""
+    names: dict[str, Any] = {}
+    exec(program, names)
+    budget: Budget = names["budget"]
+    return budget
+
+
+def hear(explorer: Any, content: dict[str, Any], *buffers: bytes) -> None:
+    """Send what a page would send."""
+    explorer._receive(explorer.view, content, list(buffers))
+
+
 def put(explorer: Any, key: str, value: Any, gesture: str = "") -> None:
     """Put a value into a control, as a page does."""
-    message = {"kind": "set", "key": key, "value": value, "gesture": gesture}
-    explorer._receive(explorer.view, message, [])
+    hear(explorer, {"kind": "set", "key": key, "value": value, "gesture": gesture})
 
 
 def typed(explorer: Any, key: str, text: str) -> str:
@@ -60,7 +84,7 @@ def refused(explorer: Any, change: Change, told: str) -> None:
     if callable(change):
         change(explorer)
     elif "kind" in change:
-        explorer._receive(explorer.view, {"id": "1", **change}, [])
+        hear(explorer, {"id": "1", **change})
     else:
         explorer.set(**change)
     status = explorer.view.state["status"]

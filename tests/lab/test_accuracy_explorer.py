@@ -25,7 +25,7 @@ from budgetkit.lab.explorers.accuracy.notices import _often
 from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, token_pieces, visible
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.conftest import examples
-from tests.lab.panel import Change, labels, refused, shown
+from tests.lab.panel import Change, hear, kpi, labels, level, made_by, refused, shown
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. "
 GERMAN = "Rindfleischetikettierungsüberwachungsaufgaben sind überaus zeitraubend. "
@@ -55,26 +55,6 @@ def explorer(made: AccuracyExplorer) -> AccuracyExplorer:
     made.set(corpus="my texts")
     made.reset()
     return made
-
-
-def kpi(explorer: AccuracyExplorer, key: str) -> str:
-    return str(next(k["value"] for k in explorer.view.state["kpis"] if k["key"] == key))
-
-
-def level(explorer: AccuracyExplorer) -> str:
-    return str(explorer.view.state["status"]["level"])
-
-
-def made_by(program: str) -> bk.Budget:
-    names: dict[str, Any] = {}
-    exec(program, names)
-    budget: bk.Budget = names["budget"]
-    return budget
-
-
-def hear(explorer: AccuracyExplorer, content: dict[str, Any], *buffers: bytes) -> None:
-    """Send what a page would send."""
-    explorer._receive(explorer.view, content, list(buffers))
 
 
 def sent(explorer: AccuracyExplorer, name: str, data: bytes) -> None:

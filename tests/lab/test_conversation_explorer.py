@@ -33,7 +33,7 @@ from budgetkit.pruning.policies import (
     system,
 )
 from budgetkit.state import from_json, from_yaml, to_yaml
-from tests.lab.panel import Change, lines, put, refused, shown, slide, typed
+from tests.lab.panel import Change, hear, lines, put, refused, shown, slide, typed
 
 PRICED = Prices("gpt-4o", Price(2.5), Price(10.0), Price(1.25), source="given")
 
@@ -74,10 +74,6 @@ def said(explorer: ConversationExplorer) -> str:
 
 def blocks(explorer: ConversationExplorer) -> list[dict[str, Any]]:
     return list(explorer.view.reader["blocks"])
-
-
-def hear(explorer: ConversationExplorer, content: dict[str, Any], *buffers: bytes) -> None:
-    explorer._receive(explorer.view, content, list(buffers))
 
 
 def same(one: Replay, other: Replay) -> None:

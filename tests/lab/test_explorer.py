@@ -29,7 +29,7 @@ from budgetkit.lab.explorers.undo import UndoStack
 from budgetkit.lab.explorers.view import LARGEST, View, plotly_script
 from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import from_json, from_yaml, to_yaml
-from tests.lab.panel import Change, lines, percent, put, refused, shown, slide
+from tests.lab.panel import Change, kpi, level, lines, made_by, percent, put, refused, shown, slide
 
 HELLO = {"role": "user", "content": "Hello world"}
 ANSWER = {"role": "assistant", "content": "Hello. What can I do for you today?"}
@@ -39,21 +39,6 @@ EXTRA = "litellm:anthropic_tokenizer.json"
 def conversation(turns: int, name: str = "toy") -> bk.Trace:
     messages = [{"role": "system", "content": "Be brief and kind."}, *[HELLO, ANSWER] * turns]
     return bk.Trace(name, tuple(bk.Message(message) for message in messages))
-
-
-def level(explorer: Any) -> str:
-    return str(explorer.view.state["status"]["level"])
-
-
-def kpi(explorer: BudgetExplorer, key: str) -> str:
-    return str(next(k["value"] for k in explorer.view.state["kpis"] if k["key"] == key))
-
-
-def made_by(program: str) -> bk.Budget:
-    names: dict[str, Any] = {}
-    exec(program, names)
-    budget: bk.Budget = names["budget"]
-    return budget
 
 
 def hear(

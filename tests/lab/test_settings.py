@@ -112,11 +112,14 @@ def test_usual_values_lie_between_the_instructions_and_the_whole(session: bk.Ses
     assert usual_values([session], "keep")[0] == 0
 
 
+ONE_SETTING = "Not exactly one setting to change. Pass one of: threshold, keep, cache_life, model."
+
+
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({}, "Not exactly one setting"),
-        ({"threshold": 1_000, "keep": 10}, "Not exactly one setting"),
+        ({}, ONE_SETTING),
+        ({"threshold": 1_000, "keep": 10}, ONE_SETTING),
         ({"cache_life": "2h"}, "Unknown cache life '2h'. Choose one of: '5m', '1h'"),
         ({"threshold": 100_000, "rule": "last turns"}, "writes no summary"),
     ],
