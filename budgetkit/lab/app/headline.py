@@ -70,7 +70,7 @@ class Misjudgement:
     Examples
     --------
     >>> german = Misjudgement("prose", "shipped texts", texts=40, exact=1_000, estimate=800, low=-.4, high=-.1)
-    >>> round(german.error, 2), german.really(3_000), german.least(3_000), german.most(3_000)
+    >>> round(german.error, 2), german.actual(3_000), german.least(3_000), german.most(3_000)
     (-0.2, 3750, 3333, 5000)
     """
 
@@ -87,7 +87,7 @@ class Misjudgement:
         """The cheap count's error, as a share of the best count."""
         return self.estimate / self.exact - 1
 
-    def really(self, budget: int) -> int:
+    def actual(self, budget: int) -> int:
         """Return the actual tokens in a budget that a cheap count fills."""
         return round(max(0, budget) * self.exact / self.estimate)
 
