@@ -154,9 +154,10 @@ def strip(stage: BudgetStage) -> Data:
             band = {"x": 100 * start, "width": 100 * width}
             start += width
         bands.append(band)
-    told = ", then ".join(f"{name} {tokens:,}" for name, tokens in behind.items() if tokens)
+    names = [f"{name} {tokens:,}" for name, tokens in behind.items() if tokens]
+    behind_text = ", then ".join(names) or "no reserve beyond it"
     if room.overrun:
-        told = "the window overflows"
+        behind_text = "the window overflows"
     return {
         "title": f"How far off is {short_name(stage.cheap)}?",
         "note": _note(room, stage) + advice(stage.best),
@@ -164,7 +165,7 @@ def strip(stage: BudgetStage) -> Data:
         "line": 100 / reach,
         "line_text": f"planned {budget:,}",
         "bands": bands,
-        "behind": told or "no reserve beyond it",
+        "behind": behind_text,
         "columns": COLUMNS,
         "meanings": [word_meaning(column) for column in COLUMNS],
         "rows": [
@@ -227,13 +228,13 @@ def _row(
         "error": signed_percent(misjudged.error, 0),
         "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 of 10 texts are off by {low} to {high}",
     }
-    verdict = room.verdict(misjudged.actual(room.budget))
-    row |= {"level": verdict.level, "verdict": verdict.text}
-    if verdict.level in ("overrun", "empty"):
-        return row
     actual, least, most = (
         f(room.budget) for f in (misjudged.actual, misjudged.least, misjudged.most)
     )
+    verdict = room.verdict(actual)
+    row |= {"level": verdict.level, "verdict": verdict.text}
+    if verdict.level in ("overrun", "empty"):
+        return row
     if stage.is_one_count and not stage.best.exact:
         row |= {"level": "same", "verdict": "the same count"}
     elif basis_of(stage.best) == "estimate" and verdict.level != "exact":
