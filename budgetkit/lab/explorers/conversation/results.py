@@ -44,7 +44,7 @@ from budgetkit.state import to_json
 from budgetkit.trace import DEFAULT_ROLES, Trace, usage_columns
 
 T = TypeVar("T")
-Drawn = tuple[pd.DataFrame, Data]
+Figure = tuple[pd.DataFrame, Data]  # its table and its specification
 listed_prices = lru_cache(32)(cost.prices)
 SAMPLES = 500  # as many as `outlook` draws
 _TELLING = 0.6  # share of a conversation that fits the chosen window
@@ -58,7 +58,7 @@ class Replayed:
     def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
         self.outcome = outcome
         self.pairs = pairs
-        self._drawn: dict[str, Drawn] = {}
+        self._figures: dict[str, Figure] = {}
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -139,11 +139,11 @@ class Replayed:
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
-    def drawn(self, name: str) -> Drawn:
+    def figure(self, name: str) -> Figure:
         """Return one of the replay's figures, with its table."""
-        if name not in self._drawn:
-            self._drawn[name] = _drawn(name, self.outcome)
-        return self._drawn[name]
+        if name not in self._figures:
+            self._figures[name] = _figure(name, self.outcome)
+        return self._figures[name]
 
 
 class Compared:
@@ -168,12 +168,12 @@ class Compared:
         return table
 
     @cached_property
-    def spending(self) -> Drawn:
+    def spending(self) -> Figure:
         """The spending so far, as a table and a figure."""
-        return _drawn("spending", self._outcomes)
+        return _figure("spending", self._outcomes)
 
 
-def _drawn(name: str, replays: Any) -> Drawn:
+def _figure(name: str, replays: Any) -> Figure:
     table = getattr(figures, name).table(replays)
     return table, getattr(figures, name).draw(table)
 
@@ -386,7 +386,7 @@ class ConversationStage(BudgetStage):
         """Return the turn of a request."""
         return self.outcome.placed.requests[request - 1].number
 
-    def named(self, request: int) -> str:
+    def request_name(self, request: int) -> str:
         """Return a request's name on the page, such as "turn 3"."""
         if self.by == "turn":
             return f"turn {request:,}"
@@ -422,14 +422,14 @@ class ConversationStage(BudgetStage):
         )
 
     @cached_property
-    def drawn(self) -> tuple[Ints, pd.DataFrame]:
+    def continuations(self) -> tuple[Ints, pd.DataFrame]:
         """The sizes of simulated continuations, and a table of their spread."""
 
         def draw() -> tuple[Ints, pd.DataFrame]:
             sizes = self.forecast.contexts
             return sizes, figures.fan.table(sizes, known=len(self.trace.turns))
 
-        return self._once("drawn", self._ahead, draw)
+        return self._once("continuations", self._ahead, draw)
 
     @cached_property
     def ahead(self) -> pd.DataFrame:
