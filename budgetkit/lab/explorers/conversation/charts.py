@@ -92,7 +92,7 @@ def kpis(stage: ConversationStage) -> list[Kpi]:
     )
     if needed:
         tip = f"{how} {present:,} of {needed:,} needed messages were in the window when needed."
-        kept = Kpi("evidence", label, f"{present / needed:.0%}", tip)
+        kept = Kpi("evidence", label, f"{stage.shown.evidence_share:.0%}", tip)
 
     row = stage.shown.frame.iloc[stage.request - 1]
     here = int(row["sent"])

@@ -86,6 +86,12 @@ class Replayed:
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
 
+    @property
+    def evidence_share(self) -> float:
+        """The share of needed messages that are present; NaN if none is needed."""
+        needed, present = self.evidence
+        return present / needed if needed else np.nan
+
     @cached_property
     def demand(self) -> pd.DataFrame:
         """A table of each section's demand in each request, without pruning."""
@@ -160,10 +166,7 @@ class Compared:
         The column evidence has the share of needed messages that are present.
         """
         table = rank_policies(self._outcomes)
-        shares = {
-            name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
-            for name, replayed in self._replays.items()
-        }
+        shares = {name: replayed.evidence_share for name, replayed in self._replays.items()}
         table["evidence"] = table["policy"].map(shares).astype("float64")
         return table
 
