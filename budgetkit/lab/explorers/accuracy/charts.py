@@ -13,7 +13,13 @@ from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy.document_figures import signed_percent
-from budgetkit.lab.explorers.accuracy.notices import as_percent, counter_label, source, sure, truth
+from budgetkit.lab.explorers.accuracy.notices import (
+    as_percent,
+    counter_label,
+    interval_text,
+    source,
+    truth,
+)
 from budgetkit.lab.explorers.accuracy.results import AccuracyStage
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.figures.question import Question
@@ -71,7 +77,8 @@ def kpis(stage: AccuracyStage) -> list[Data]:
     safe = stage.buffered_costs
     name = shortened(stage.signed_budget.name or "the budget", 20)
     risk = f"{100 * stage.settings.risk:g}"
-    share_tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
+    reserve = f"Share of the window to reserve so that at most {risk} of 100 windows overflow"
+    share_tip = f"{reserve}; {interval_text(buffer)}"
     tokens = f"{stage.buffered.budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
