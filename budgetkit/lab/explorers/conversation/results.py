@@ -93,10 +93,14 @@ class Replayed:
         return present / needed if needed else np.nan
 
     @cached_property
+    def sections(self) -> pd.DataFrame:
+        """A table with one row per request and section."""
+        return self.outcome.sections()
+
+    @cached_property
     def demand(self) -> pd.DataFrame:
         """A table of each section's demand in each request, without pruning."""
-        sections = self.outcome.sections()
-        return sections.pivot(index="request", columns="section", values="demand")
+        return self.sections.pivot(index="request", columns="section", values="demand")
 
     @cached_property
     def first_loss(self) -> int | None:
@@ -109,7 +113,7 @@ class Replayed:
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
         # The history's own column also misses the messages that the session took out.
-        sections = self.outcome.sections()
+        sections = self.sections
         is_cut = (sections["cut"] > 0) & (sections["section"] != self.outcome.section)
         cut = sections.loc[is_cut, "request"].tolist()
         return min((*left, *cut), default=None)
