@@ -84,10 +84,17 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
     legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
     height = _ROW * step * len(names) + 110
-    more = {"legend": legend, "showlegend": len(columns) > 1, "barmode": "overlay"}
-    more |= {"margin": {"l": 20}}  # names of wide letters
-    more |= {"meta": {"top": 4, "asks": table["asks"].iloc[0]}}
-    return spec_of(data, height, across, down, **more)
+    return spec_of(
+        data,
+        height,
+        across,
+        down,
+        legend=legend,
+        showlegend=len(columns) > 1,
+        barmode="overlay",
+        margin={"l": 20},  # names of wide letters
+        meta={"top": 4, "asks": table["asks"].iloc[0]},
+    )
 
 
 #: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent", "29 % too high for English")``.
