@@ -29,6 +29,7 @@ from budgetkit.lab.figures.question import (
     tick_format,
 )
 from budgetkit.lab.figures.question import bars as horizontal_bars
+from budgetkit.plan import Flags, Floats
 from budgetkit.plan.batch import LINES
 
 _ROW = 20  # pixels for a bar
@@ -101,6 +102,25 @@ def _draw(table: pd.DataFrame) -> Spec:
 bars = Question("How much is it?", _table, _draw, lambda table: str(table["answer"].iloc[0]))
 
 
+def is_unbeaten(measures: Floats) -> Flags:
+    """Return True for each row that no other row beats.
+
+    A row beats another row if it is at most as large in all columns and smaller in one.
+
+    Examples
+    --------
+    >>> is_unbeaten(np.array([[1, 4], [2, 4], [3, 1]])).tolist()
+    [True, False, True]
+    """
+    return np.array(
+        [
+            not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
+            for row in measures
+        ],
+        "bool",
+    )
+
+
 def _frontier(
     table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
@@ -110,10 +130,7 @@ def _frontier(
     flags the settings with the values in `present`.
     """
     measures = table[[across, up]].astype(float)
-    is_best = [
-        not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
-        for _, row in measures.iterrows()
-    ]
+    is_best = is_unbeaten(measures.to_numpy())
     is_present = pd.Series(present is not None, index=table.index)
     for name, value in (present or {}).items():
         is_present &= table[name] == value
