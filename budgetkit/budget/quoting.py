@@ -62,10 +62,21 @@ def one_line(text: str) -> str:
     >>> one_line("while parsing\n  a mapping")
     'while parsing a mapping'
     """
-    cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
+    cut = shortened(text, _LINE)
     if cut.isprintable():
         return cut
     return printable(" ".join(cut.split()))
+
+
+def shortened(text: str, longest: int) -> str:
+    """Shorten a long text at its end, with an ellipsis.
+
+    Examples
+    --------
+    >>> shortened("chars/4", 20), shortened("chars/4 (ceil, minimum 0)", 12)
+    ('chars/4', 'chars/4 (ce…')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def printable(text: str) -> str:

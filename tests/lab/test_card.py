@@ -126,7 +126,7 @@ def test_what_a_tool_is_called_with_is_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("really", "said"),
+    ("actual", "said"),
     [
         (3_600, ("waste", "fits, 400 unused")),
         (4_000, ("exact", "fits")),
@@ -136,9 +136,9 @@ def test_what_a_tool_is_called_with_is_code() -> None:
     ],
 )
 def test_safety_gives_first_then_the_pool_then_the_window_is_full(
-    really: int, said: tuple[str, str]
+    actual: int, said: tuple[str, str]
 ) -> None:
-    verdict = Room("history", 4_000, safety=500, pool=1_000).verdict(really)
+    verdict = Room("history", 4_000, safety=500, pool=1_000).verdict(actual)
     assert (verdict.level, verdict.text) == said
 
 
@@ -151,7 +151,7 @@ def test_errors_are_those_of_compare_summed_up_by_kind() -> None:
         (card.errors["kind"] == "prose") & (card.errors["where"] == "shipped texts")
     ].iloc[0]
     assert (row["exact"], row["estimate"]) == (prose["exact"].sum(), prose["estimate"].sum())
-    assert row["really"] == round(
+    assert row["actual"] == round(
         card.plan.remainder * prose["exact"].sum() / prose["estimate"].sum()
     )
     assert set(card.errors["kind"]) == {"code", "CJK", "prose"}
@@ -167,7 +167,7 @@ def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
     )
     card.move("conversation", "30%")
     assert (card.errors["error"] == before["error"]).all()
-    assert (card.errors["really"] > before["really"]).all()
+    assert (card.errors["actual"] > before["actual"]).all()
     card.move("safety", "8%")
     rows = card.view.state["strip"]["rows"]
     assert rows[0]["verdict"].endswith("from safety")
@@ -260,7 +260,7 @@ def test_the_model_alone_never_changes_the_cheap_counter(name: str) -> None:
         if row["where"] == "conversation":
             assert row["estimate"] == sum(max(1, len(text.text) // 4) for text in texts)
         assert abs(row["error"]) > 0.02
-        assert row["really_low"] <= row["really"] <= row["really_high"]
+        assert row["actual_low"] <= row["actual"] <= row["actual_high"]
         least, most = drawn["interval"]
         assert 0 < least < most <= 100
         assert least <= drawn["bar"]
@@ -358,7 +358,7 @@ def test_an_overrun_has_its_own_state() -> None:
     assert {row["level"] for row in state["strip"]["rows"]} == {"overrun", "none"}
     assert f"exceeds the window by {missing:,} tokens" in state["strip"]["note"]
     assert state["status"]["level"] == "over"
-    assert not any("fits" in row["verdict"] or row["really"] for row in state["strip"]["rows"])
+    assert not any("fits" in row["verdict"] or row["actual"] for row in state["strip"]["rows"])
 
 
 def test_how_a_count_would_come_nearer_is_said_once_on_a_card(

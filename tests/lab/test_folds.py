@@ -53,10 +53,10 @@ def opened(explorer: Any, name: str) -> Any:
 def test_nothing_is_worked_out_before_a_fold_is_opened() -> None:
     explorer = BudgetExplorer("working_memory", "support-chat", window=4_096)
     explorer.move("output", "30%")
-    assert explorer._folds._made == {}
+    assert explorer._folds._contents == {}
     assert all(each["parts"] == [] and not each["open"] for each in explorer.view.folds)
     explorer.view.opened = ["why"]
-    assert [*explorer._folds._made] == ["why"]
+    assert [*explorer._folds._contents] == ["why"]
 
 
 def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(
@@ -200,7 +200,7 @@ def tuned(explorer: Any, objective: str) -> Any:
     opened(explorer, "decide")
     tell(explorer, "decide", objective=objective)
     tell(explorer, "decide", tune=True)
-    run = explorer._folds._made["decide"]._run
+    run = explorer._folds._contents["decide"]._run
     run.thread.join(120)
     assert run.problem == ""
     return run.report
@@ -234,7 +234,7 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     tell(explorer, "decide", **smaller["tells"])
     aim = parts(explorer, "decide", "choice")[0]["value"]
     tell(explorer, "decide", tune=True)
-    run = explorer._folds._made["decide"]._run
+    run = explorer._folds._contents["decide"]._run
     run.thread.join(120)
     assert run.problem == "", aim
     assert run.report.tuned.scores[:, 0, 0].sum() > 0, (
@@ -341,7 +341,7 @@ def test_the_saved_report_holds_what_the_open_folds_found(tmp_path: Path) -> Non
 def test_a_slider_moves_while_tuning_runs_and_stop_ends_it() -> None:
     explorer = opened(BudgetExplorer(SMALL, "made-up-chats"), "decide")
     tell(explorer, "decide", tune=True)
-    run = explorer._folds._made["decide"]._run
+    run = explorer._folds._contents["decide"]._run
     began = time.monotonic()
     explorer.move("output", 150)
     assert time.monotonic() - began < 5
@@ -357,7 +357,7 @@ def test_a_model_without_a_price_is_not_tuned_for_cost() -> None:
     explorer = opened(BudgetExplorer(SMALL, "made-up-chats", model="octopus"), "decide")
     tell(explorer, "decide", objective="cost")
     tell(explorer, "decide", tune=True)
-    run = explorer._folds._made["decide"]._run
+    run = explorer._folds._contents["decide"]._run
     run.thread.join(60)
     assert parts(explorer, "decide", "text")[0]["text"] == run.problem
     assert run.problem.startswith("The price of this model is not known")

@@ -116,7 +116,7 @@ def test_an_explorer_foretells_the_first_cut_that_it_shows() -> None:
         first = explorer.forecast.set_index("event")["median"]["first cut"]
         table = explorer.replay.frame()
         assert first == table["turn"][table["dropped"] > 0].iloc[0]
-    sizes = explorer.stage.drawn[0]
+    sizes = explorer.stage.continuations[0]
     low, high = np.quantile(sizes[:, -1] - sizes[:, 74], (0.05, 0.95))
     growth = f" turns, 90 % of these continuations add {low:,.0f} to {high:,.0f} tokens."
     assert growth in explorer.view.figure_fan["note"]

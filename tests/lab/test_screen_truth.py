@@ -262,11 +262,11 @@ def check_strip(held: bk.DesignCard, state: dict[str, Any], plan: Plan) -> None:
         if planned_tokens <= 0:
             assert level == "empty"
             continue
-        really = round(planned_tokens * row["exact"] / row["estimate"])
-        over = really - planned_tokens
-        assert drawn["really"] == f"{really:,}"
-        assert row["really_low"] <= row["really_high"]
-        assert drawn["between"] == f"{row['really_low']:,} to {row['really_high']:,}"
+        actual = round(planned_tokens * row["exact"] / row["estimate"])
+        over = actual - planned_tokens
+        assert drawn["actual"] == f"{actual:,}"
+        assert row["actual_low"] <= row["actual_high"]
+        assert drawn["between"] == f"{row['actual_low']:,} to {row['actual_high']:,}"
         assert (level in GREEN) == (0 <= over <= safety)
         assert (level == "waste") == (over < 0)
         if level == "over":

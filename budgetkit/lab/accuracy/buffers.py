@@ -153,12 +153,12 @@ class FilledWindows:
         """Iterate to find the share to reserve in windows of one mix."""
         allowed = mix.allowed(risk)
         share = 0.0
-        before = -1.0
         for _ in range(_STEPS):
+            before = share
+            ratio = float(_quantile(self.ratios(mix, self.window * (1 - share)), allowed))
+            share = max(share, 1 - 1 / ratio)
             if share - before < _NEAR:
                 break
-            ratio = float(_quantile(self.ratios(mix, self.window * (1 - share)), allowed))
-            share, before = max(share, 1 - 1 / ratio), share
         return round(share, 12)
 
 

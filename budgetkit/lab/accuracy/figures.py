@@ -11,6 +11,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.html import ALARM, BLUE, GREEN, ORANGE, POOL, SLATE, colour
+from budgetkit.budget.quoting import shortened
 from budgetkit.lab.accuracy import buffer_for
 from budgetkit.lab.figures.question import (
     TOKENS,
@@ -261,7 +262,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     x = table["megabytes_a_second"].tolist()
     y = (100 * table["error"]).round(2).tolist()
     colours = [_KINDS[kind] for kind in table["kind"]]
-    names = [plain(f"{name:.37}…" if len(name) > 38 else name) for name in table["counter"]]
+    names = [plain(shortened(name, 38)) for name in table["counter"]]
     marker = {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}
     hover = "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"
     dots = points(x, y, text=names, cliponaxis=False, marker=marker, hovertemplate=hover)

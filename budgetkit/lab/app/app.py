@@ -95,6 +95,8 @@ class App(Shown):
         self._reach = None if files is None else Reach(Path(files) if str(files) else None)
         self.card = DesignCard(budget, trace, model=model, counter=counter, window=window)
         self._limit(self.card)
+        if files is not None:
+            self.card.take(self.card.settings, afresh=True)  # without the box, if it is hidden
         self._library = self.card.library
         self.tabs: tuple[Explorer | None, ...] = (self.card, *[None] * (len(TABS) - 1))
         self._shown = 0
@@ -142,12 +144,11 @@ class App(Shown):
     def _limit(self, explorer: Explorer) -> None:
         """Limit the paths that an explorer may open.
 
-        The box for paths is hidden if nothing may be opened.
+        If nothing may be opened, the box for paths is hidden when the explorer is drawn again.
         """
         explorer.reach = self._reach
         root = self._reach.root if self._reach else None
         explorer.library.conversations.reads_alone = root is not None and root.is_file()
-        explorer.take(explorer.settings, afresh=True)
 
     def _display_(self) -> Tabs:
         """Show the tabs in marimo."""

@@ -165,7 +165,7 @@ def receipt_svg(answer: Data) -> str:
             block(210 + mark, top - 9, bar - mark, 10, beyond)
             block(210 + mark, top - 12, 1.5, 16, INK)
             block(210 + low, top - 4.6, high - low, 1.2, INK)
-        numbers = f"{row['error']}   {row['really']}"
+        numbers = f"{row['error']}   {row['actual']}"
         if row["between"]:
             numbers += f" ({row['between']})"
         write(522, top, f"{numbers}   {row['verdict']}", 12)
@@ -228,10 +228,10 @@ class DesignCard(BudgetExplorer):
     >>> card = DesignCard("chat", "mixed-language", window=8_192)
     >>> card
     DesignCard(chat, gpt-5.4, window=8,192)
-    >>> card.errors.set_index(["kind", "where"])[["error", "really"]].round(2).loc[("CJK", "conversation")].tolist()
+    >>> card.errors.set_index(["kind", "where"])[["error", "actual"]].round(2).loc[("CJK", "conversation")].tolist()
     [-0.61, 4190.0]
     >>> card.move("conversation", 1_000)
-    >>> card.errors["really"].tolist()
+    >>> card.errors["actual"].tolist()
     [1169, 1421, 2499, 2558, 1329, 1146]
     """
 
@@ -258,26 +258,26 @@ class DesignCard(BudgetExplorer):
         - error: error of the cheap count, as a share of the best count
         - low, high: range of this error for 9 of 10 texts
         - budget: current limit of the section that takes the remaining tokens, or else of the shared pool, in tokens
-        - really: actual tokens in the budget when the cheap count says it is full
-        - really_low, really_high: range of these actual tokens for 9 of 10 texts
+        - actual: actual tokens in the budget when the cheap count says it is full
+        - actual_low, actual_high: range of these actual tokens for 9 of 10 texts
         - pool: tokens left in the shared pool after the pool has covered any excess beyond the safety reserve
         - verdict: level of the verdict, such as "over"
         """
         room = room_of(self.stage.plan)
         rows = []
         for row in misjudgements(self.stage):
-            really = row.really(room.budget)
+            actual = row.actual(room.budget)
             rows.append(
                 {
                     **asdict(row),
                     "is_exact": self.stage.best.exact,
                     "error": row.error,
                     "budget": room.budget,
-                    "really": really,
-                    "really_low": row.least(room.budget),
-                    "really_high": row.most(room.budget),
-                    "pool": room.pool_left(really),
-                    "verdict": room.verdict(really).level,
+                    "actual": actual,
+                    "actual_low": row.least(room.budget),
+                    "actual_high": row.most(room.budget),
+                    "pool": room.pool_left(actual),
+                    "verdict": room.verdict(actual).level,
                 }
             )
         return pd.DataFrame(rows)

@@ -70,7 +70,7 @@ class Misjudgement:
     Examples
     --------
     >>> german = Misjudgement("prose", "shipped texts", texts=40, exact=1_000, estimate=800, low=-.4, high=-.1)
-    >>> round(german.error, 2), german.really(3_000), german.least(3_000), german.most(3_000)
+    >>> round(german.error, 2), german.actual(3_000), german.least(3_000), german.most(3_000)
     (-0.2, 3750, 3333, 5000)
     """
 
@@ -87,7 +87,7 @@ class Misjudgement:
         """The cheap count's error, as a share of the best count."""
         return self.estimate / self.exact - 1
 
-    def really(self, budget: int) -> int:
+    def actual(self, budget: int) -> int:
         """Return the actual tokens in a budget that a cheap count fills."""
         return round(max(0, budget) * self.exact / self.estimate)
 
@@ -112,7 +112,7 @@ def misjudgements(stage: BudgetStage) -> tuple[Misjudgement, ...]:
     library = stage.library
     cheap, best = stage.cheap, stage.best
     names = (cheap.name, best.name)
-    classes = {name for names in CLASSES.values() for name in names}
+    classes = {kind for kinds in CLASSES.values() for kind in kinds}
     rows = library.once(
         ("shipped errors", *names),
         lambda: _misjudged(
@@ -141,7 +141,7 @@ def _misjudged(
     below, above = spread_of(best) or (0.0, 0.0)
     # A text that either counter counts as 0 has no error.
     counted = errors[(errors["exact"] > 0) & (errors["estimate"] > 0)]
-    kinds = list[Misjudgement]()
+    results = []
     for kind, classes in CLASSES.items():
         rows = counted[counted["class"].isin([kind, *classes])]
         if not len(rows):
@@ -149,17 +149,18 @@ def _misjudged(
         # More actual tokens mean a lower error, so the upper end of the count gives the lower end of the error.
         most = (rows["exact"] * (1 + above)).round()
         least = (rows["exact"] * (1 + below)).round().clip(lower=1)
-        misjudged = Misjudgement(
-            kind=kind,
-            where=where,
-            texts=len(rows),
-            exact=int(rows["exact"].sum()),
-            estimate=int(rows["estimate"].sum()),
-            low=float(np.quantile(rows["estimate"] / most - 1, 0.05)),
-            high=float(np.quantile(rows["estimate"] / least - 1, 0.95)),
+        results.append(
+            Misjudgement(
+                kind=kind,
+                where=where,
+                texts=len(rows),
+                exact=int(rows["exact"].sum()),
+                estimate=int(rows["estimate"].sum()),
+                low=float(np.quantile(rows["estimate"] / most - 1, 0.05)),
+                high=float(np.quantile(rows["estimate"] / least - 1, 0.95)),
+            )
         )
-        kinds.append(misjudged)
-    return tuple(kinds)
+    return tuple(results)
 
 
 #: The items that a section cuts, by the items that it keeps.

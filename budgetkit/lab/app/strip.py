@@ -4,7 +4,7 @@ Each row is a kind of text from the shipped texts or the conversation. Its bar s
 the cheap count fills the budget. The thin line over the bar spans 9 of 10 texts. The grey bands show where the excess
 tokens fit: first in the safety reserve, then in the rest of the shared pool.
 
-    over      = really - budget
+    over      = actual - budget
     from pool = min(over - safety reserve, pool)
 """
 
@@ -76,7 +76,7 @@ class Room:
     Examples
     --------
     >>> room = Room("history", budget=4_000, safety=500, pool=1_000)
-    >>> [room.verdict(really).level for really in (3_800, 4_000, 4_300, 5_200, 6_000)]
+    >>> [room.verdict(actual).level for actual in (3_800, 4_000, 4_300, 5_200, 6_000)]
     ['waste', 'exact', 'safe', 'pool', 'over']
     >>> room.pool_left(5_200), Room("history", -40, 0, 0, overrun=40).verdict(0).level
     (300, 'overrun')
@@ -88,7 +88,7 @@ class Room:
     pool: int
     overrun: int = 0
 
-    def verdict(self, really: int) -> Verdict:
+    def verdict(self, actual: int) -> Verdict:
         """Return the verdict on a full budget, such as "fits".
 
         Excess tokens are taken from the safety reserve first, then from the shared pool.
@@ -97,7 +97,7 @@ class Room:
             return Verdict("overrun", "window overflows")
         if self.budget <= 0:
             return Verdict("empty", "nothing to fill")
-        over = really - self.budget
+        over = actual - self.budget
         if over < 0:
             return Verdict("waste", f"fits, {-over:,} unused")
         if over == 0:
@@ -108,9 +108,9 @@ class Room:
             return Verdict("pool", f"takes {over - self.safety:,} from the pool")
         return Verdict("over", f"overflows by {over - self.safety - self.pool:,}")
 
-    def pool_left(self, really: int) -> int:
+    def pool_left(self, actual: int) -> int:
         """Return the tokens left in the shared pool after covering the excess."""
-        beyond_safety = max(0, really - max(0, self.budget) - self.safety)
+        beyond_safety = max(0, actual - max(0, self.budget) - self.safety)
         return max(0, self.pool - beyond_safety)
 
 
@@ -154,9 +154,10 @@ def strip(stage: BudgetStage) -> Data:
             band = {"x": 100 * start, "width": 100 * width}
             start += width
         bands.append(band)
-    told = ", then ".join(f"{name} {tokens:,}" for name, tokens in behind.items() if tokens)
+    names = [f"{name} {tokens:,}" for name, tokens in behind.items() if tokens]
+    behind_text = ", then ".join(names) or "no reserve beyond it"
     if room.overrun:
-        told = "the window overflows"
+        behind_text = "the window overflows"
     return {
         "title": f"How far off is {short_name(stage.cheap)}?",
         "note": _note(room, stage) + advice(stage.best),
@@ -164,7 +165,7 @@ def strip(stage: BudgetStage) -> Data:
         "line": 100 / reach,
         "line_text": f"planned {budget:,}",
         "bands": bands,
-        "behind": told or "no reserve beyond it",
+        "behind": behind_text,
         "columns": COLUMNS,
         "meanings": [word_meaning(column) for column in COLUMNS],
         "rows": [
@@ -207,7 +208,7 @@ def _row(
         "means": MEANINGS[kind],
         "level": "none",
         "error": "none",
-        "really": "",
+        "actual": "",
         "between": "",
         "pool": "",
         "pool_between": "",
@@ -227,23 +228,23 @@ def _row(
         "error": signed_percent(misjudged.error, 0),
         "tip": f"{many(misjudged.texts, 'text')}: {counts}; 9 of 10 texts are off by {low} to {high}",
     }
-    verdict = room.verdict(misjudged.really(room.budget))
+    actual, least, most = (
+        f(room.budget) for f in (misjudged.actual, misjudged.least, misjudged.most)
+    )
+    verdict = room.verdict(actual)
     row |= {"level": verdict.level, "verdict": verdict.text}
     if verdict.level in ("overrun", "empty"):
         return row
-    really, least, most = (
-        f(room.budget) for f in (misjudged.really, misjudged.least, misjudged.most)
-    )
     if stage.is_one_count and not stage.best.exact:
         row |= {"level": "same", "verdict": "the same count"}
     elif basis_of(stage.best) == "estimate" and verdict.level != "exact":
         row["verdict"] = f"estimate: {verdict.text}"
     if room.pool:
-        row["pool"] = f"{room.pool_left(really):,}"
+        row["pool"] = f"{room.pool_left(actual):,}"
         row["pool_between"] = f"{room.pool_left(most):,} to {room.pool_left(least):,}"
     return row | {
-        "really": f"{really:,}",
+        "actual": f"{actual:,}",
         "between": f"{least:,} to {most:,}",
-        "bar": 100 * really / room.budget / reach,
+        "bar": 100 * actual / room.budget / reach,
         "interval": [min(100, 100 * end / room.budget / reach) for end in (least, most)],
     }

@@ -42,6 +42,7 @@ from budgetkit.lab.deciding.space import (
     settings_to_try,
     values_of,
 )
+from budgetkit.lab.figures.tables import is_unbeaten
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.losses import evidence
 from budgetkit.lab.replay.outcome import Replay
@@ -266,12 +267,7 @@ class TuningResult:
         means[np.array(self.reasons) != ""] = np.nan
         table = pd.DataFrame(self.settings)
         table[list(self.aims)] = means
-        # A row is on the front if no other row is as good in all columns and better in one.
-        table["front"] = [
-            not np.isnan(row).any()
-            and not ((means <= row).all(axis=1) & (means < row).any(axis=1)).any()
-            for row in means
-        ]
+        table["front"] = is_unbeaten(means) & ~np.isnan(means).any(axis=1)
         table["left out"] = self.reasons
         return table
 

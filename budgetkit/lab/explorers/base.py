@@ -317,7 +317,8 @@ class Explorer(Shown):
         If this fails, the previous step is restored.
         """
         before = self._history, self.stage
-        self._history, self.stage = history, replace(self.stage, settings=history.now)
+        self._history = history
+        self.stage = replace(self.stage, settings=history.now)
         try:
             self._send_state(self._page_state(), ack)
             self._send_charts(is_moving)

@@ -81,11 +81,11 @@ def table_text(table: pd.DataFrame) -> Data:
         }
         for name, kind in table.dtypes.items()
     ]
-    rows = [[_written(value) for value in row] for row in table.itertuples(index=False)]
+    rows = [[_cell_text(value) for value in row] for row in table.itertuples(index=False)]
     return {"columns": columns, "rows": rows}
 
 
-def _written(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None or pd.isna(value):
         return ""  # not known
     if isinstance(value, bool | np.bool_):
@@ -152,11 +152,11 @@ class Folds:
     """The collapsible panels of one explorer."""
 
     def __init__(self, folds: Mapping[str, Fold], again: Callable[[str], None]) -> None:
-        self._known = folds
+        self._folds = folds
         self._again = again
-        self._made: dict[str, Content] = {}
+        self._contents: dict[str, Content] = {}
         self._parts: dict[str, list[Data]] = {}
-        self._of: Data = {}
+        self._settings: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
         """Return all panels, with the parts of the open panels."""
@@ -166,56 +166,58 @@ class Folds:
                 "title": fold.title,
                 "open": name in opened,
                 "parts": self._parts.get(name, []) if name in opened else [],
-                "stale": name in opened and self._of.get(name) is not settings,
+                "stale": name in opened and self._settings.get(name) is not settings,
             }
-            for name, fold in self._known.items()
+            for name, fold in self._folds.items()
         ]
 
     def refresh(self, stage: Any, opened: Collection[str]) -> None:
         """Recompute the open panels whose parts are outdated."""
-        for name in self._known:
-            if name in opened and self._of.get(name) is not stage.settings:
+        for name in self._folds:
+            if name in opened and self._settings.get(name) is not stage.settings:
                 try:
                     self._parts[name] = self._content(name).parts(stage)
                 except FORESEEN as problem:
                     self._parts[name] = [text_part(refusal(problem)["text"], "error")]
-                self._of[name] = stage.settings
+                self._settings[name] = stage.settings
 
     def figures(self, opened: Collection[str]) -> dict[str, Data]:
         """Return the figures of the open panels for a report.
 
         The texts of a panel are put before the notes of its figures.
         """
-        results = {}
-        for name in self._known:
+        charts = {}
+        for name in self._folds:
             parts = self._parts.get(name, []) if name in opened else []
             texts = [part["text"] for part in parts if part["is"] == "text"]
             for part in parts:
                 if part["is"] == "figure":
                     note = " ".join([*texts, part["figure"]["note"]])
-                    results[part["name"]] = {**part["figure"], "note": note}
-        return results
+                    charts[part["name"]] = {**part["figure"], "note": note}
+        return charts
 
     def hear(self, stage: Any, event: Data) -> Any:
         """Handle user input in a panel, and return changed settings or None."""
         name = str(event.get("fold"))
         if len(event) <= 1:  # the page asks for it again
             return None
-        to = self._content(name).hear(stage, event)
+        settings = self._content(name).hear(stage, event)
         self.forget(name)
-        return to
+        return settings
 
     def forget(self, name: str) -> None:
         """Discard a panel's parts, so that `refresh` recomputes them."""
-        self._of.pop(name, None)
+        self._settings.pop(name, None)
 
     def _content(self, name: str) -> Content:
-        if name not in self._known:
-            raise LookupError(unknown_name("fold", name, self._known))
-        if name not in self._made:
-            module, _, made = self._known[name].home.partition(":")
-            self._made[name] = getattr(import_module(module), made)(lambda: self._again(name))
-        return self._made[name]
+        if name not in self._folds:
+            raise LookupError(unknown_name("fold", name, self._folds))
+        if name not in self._contents:
+            module, _, class_name = self._folds[name].home.partition(":")
+            self._contents[name] = getattr(import_module(module), class_name)(
+                lambda: self._again(name)
+            )
+        return self._contents[name]
 
 
 def text_part(sentence: str, level: str = "") -> Data:
@@ -225,7 +227,7 @@ def text_part(sentence: str, level: str = "") -> Data:
 
 def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Data:
     """Return a part for choosing a value, which is sent under `name`."""
-    choices = [{"value": each, "label": said} for each, said in options.items()]
+    choices = [{"value": key, "label": text} for key, text in options.items()]
     return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
 
 

@@ -135,10 +135,11 @@ def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str
     (('one', ' two three', ''), ('', 'one two ', 'three'))
     """
     for marker in (*markers, ""):
-        head, results, tail = after.partition(marker) if marker else (after, "", "")
+        if marker not in after:
+            continue
+        head, _, tail = after.partition(marker) if marker else (after, "", "")
         ends = before.startswith(head) and before.endswith(tail)
-        fits = ends and len(head) + len(tail) <= len(before)
-        if fits and (results or not marker):
+        if ends and len(head) + len(tail) <= len(before):
             return head, before[len(head) : len(before) - len(tail)], tail
     return after, "", ""
 

@@ -162,7 +162,7 @@ def strip_table(strip: Data | None) -> Markup:
         "kind": "Kind",
         "where": "Texts",
         "error": "Error",
-        "really": "Actual tokens",
+        "actual": "Actual tokens",
         "verdict": "Result",
     }
     rows = [

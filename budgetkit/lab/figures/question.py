@@ -20,12 +20,12 @@ import pandas as pd
 from budgetkit.files import extra
 from budgetkit.lab.figures.drawing import svg
 from budgetkit.lab.figures.scales import GRID, INK, save_svg
+from budgetkit.lab.figures.scales import Spec as Spec
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-Spec = dict[str, Any]
 Values = Iterable[Any]
 
 

@@ -29,6 +29,7 @@ from budgetkit.lab.figures.question import (
     tick_format,
 )
 from budgetkit.lab.figures.question import bars as horizontal_bars
+from budgetkit.plan import Flags, Floats
 from budgetkit.plan.batch import LINES
 
 _ROW = 20  # pixels for a bar
@@ -84,14 +85,40 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
     legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
     height = _ROW * step * len(names) + 110
-    more = {"legend": legend, "showlegend": len(columns) > 1, "barmode": "overlay"}
-    more |= {"margin": {"l": 20}}  # names of wide letters
-    more |= {"meta": {"top": 4, "asks": table["asks"].iloc[0]}}
-    return spec_of(data, height, across, down, **more)
+    return spec_of(
+        data,
+        height,
+        across,
+        down,
+        legend=legend,
+        showlegend=len(columns) > 1,
+        barmode="overlay",
+        margin={"l": 20},  # names of wide letters
+        meta={"top": 4, "asks": table["asks"].iloc[0]},
+    )
 
 
 #: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent", "29 % too high for English")``.
 bars = Question("How much is it?", _table, _draw, lambda table: str(table["answer"].iloc[0]))
+
+
+def is_unbeaten(measures: Floats) -> Flags:
+    """Return True for each row that no other row beats.
+
+    A row beats another row if it is at most as large in all columns and smaller in one.
+
+    Examples
+    --------
+    >>> is_unbeaten(np.array([[1, 4], [2, 4], [3, 1]])).tolist()
+    [True, False, True]
+    """
+    return np.array(
+        [
+            not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
+            for row in measures
+        ],
+        "bool",
+    )
 
 
 def _frontier(
@@ -103,10 +130,7 @@ def _frontier(
     flags the settings with the values in `present`.
     """
     measures = table[[across, up]].astype(float)
-    is_best = [
-        not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
-        for _, row in measures.iterrows()
-    ]
+    is_best = is_unbeaten(measures.to_numpy())
     is_present = pd.Series(present is not None, index=table.index)
     for name, value in (present or {}).items():
         is_present &= table[name] == value

@@ -145,7 +145,9 @@ class PromptCache:
         if marks and "end" in marks:
             read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
         cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype("int64")
-        kept_to = sent if marks is None or "end" in marks else head * bool(marks)
+        kept_to = sent
+        if marks is not None and "end" not in marks:
+            kept_to = head * ("head" in marks)
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
         return cached, written.astype("int64")
 
@@ -172,7 +174,7 @@ class PromptCache:
             least = -1 if self.considered is None else now - 1 - self.considered
             for earlier in range(now - 1, max(-1, least), -1):
                 shared = min(shared, shares[earlier + 1])
-                passed = passed + blocks[earlier + 1]
+                passed += blocks[earlier + 1]
                 if shared <= best or shared < self.minimum:
                     break
                 if self.lookback is not None and passed > self.lookback:
@@ -182,7 +184,8 @@ class PromptCache:
                     best = ends[earlier]
                     whose = earlier
             if best:
-                reads[now], used[whose] = best, times[now]
+                reads[now] = best
+                used[whose] = times[now]
         return reads
 
 

@@ -479,11 +479,17 @@ class Session:
             day = "" if time != time else datetime.fromtimestamp(time, UTC).date().isoformat()
             model = self.columns["model"][number] or self.model or ""
             part = parts.setdefault((day, model), {"day": day, "model": model})
-            sums = {name: int(self._billed[name][number]) for name in ("prompt", "read")}
-            sums |= {"requests": 1, "misses": int(number in missed)}
-            sums |= {"compactions": 0, "warnings": 0}
-            costs = {"cost": float(self.cost[number]), "missed_cost": missed.get(number, 0.0)}
-            part |= {name: part.get(name, 0) + value for name, value in (sums | costs).items()}
+            values: Data = {
+                "requests": 1,
+                "prompt": int(self._billed["prompt"][number]),
+                "read": int(self._billed["read"][number]),
+                "cost": float(self.cost[number]),
+                "misses": int(number in missed),
+                "missed_cost": missed.get(number, 0.0),
+                "compactions": 0,
+                "warnings": 0,
+            }
+            part |= {name: part.get(name, 0) + value for name, value in values.items()}
         for part in [*parts.values()][-1:]:
             part["compactions"] = len(self.trace.fields.get("compactions") or ())
             notes = (*self.trace.warnings, self.unpriced, self.price_gap)

@@ -155,12 +155,16 @@ def what_if(
     >>> table["value"].tolist(), table["compactions"].tolist()
     (['as recorded', 100000, 150000], [1, 8, 1])
     """
-    settings: dict[str, Any] = {"threshold": threshold, "keep": keep}
-    settings |= {"cache_life": cache_life, "model": model}
-    named = {name: values for name, values in settings.items() if values is not None}
-    if len(named) != 1:
+    settings: Data = {
+        "threshold": threshold,
+        "keep": keep,
+        "cache_life": cache_life,
+        "model": model,
+    }
+    passed = {name: values for name, values in settings.items() if values is not None}
+    if len(passed) != 1:
         raise TypeError(f"Not exactly one setting to change. Pass one of: {', '.join(settings)}.")
-    [(setting, values)] = named.items()
+    [(setting, values)] = passed.items()
     is_list = isinstance(values, Iterable) and not isinstance(values, str)
     listed = [*values] if is_list else [values]
     if setting in ("cache_life", "model"):
@@ -173,11 +177,9 @@ def what_if(
     def table_of(one: Session) -> pd.DataFrame:
         return _Trial(one, replay_setup(one, window), rule).table(setting, listed)
 
-    return (
-        table_of(session)
-        if isinstance(session, Session)
-        else _over_all([*check_all("session", session, Session)], table_of)
-    )
+    if isinstance(session, Session):
+        return table_of(session)
+    return _over_all([*check_all("session", session, Session)], table_of)
 
 
 def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:

@@ -316,8 +316,7 @@ def replay_setup(
         if cache is not None:
             raise ValueError(
                 "cache= does not apply to a recorded session, whose cache reads are known. Leave cache= out, or "
-                "compare "
-                "session.trace to replay its messages with another cache."
+                "compare session.trace to replay its messages with another cache."
             )
         scaled = replace(scaled, scale=session.counted[1])
         for_an_hour = int(np.maximum(session.columns["cache_write_1h_tokens"], 0).sum())

@@ -8,11 +8,18 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Share, many
+from budgetkit.budget.quoting import shortened
 from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy.document_figures import signed_percent
-from budgetkit.lab.explorers.accuracy.notices import as_percent, counter_label, source, sure, truth
+from budgetkit.lab.explorers.accuracy.notices import (
+    as_percent,
+    counter_label,
+    interval_text,
+    source,
+    truth,
+)
 from budgetkit.lab.explorers.accuracy.results import AccuracyStage
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.figures.question import Question
@@ -42,20 +49,9 @@ def short_counter_label(count: Counter) -> str:
     >>> short_counter_label(counter("chars/4")), short_counter_label(counter("calibrated:claude-opus-4-7"))
     ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
     """
-    name = figure_name(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
+    name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
     # A long name breaks after a colon, not inside a word.
     return counter_label(count, name.replace(":", ":\u200b"))
-
-
-def figure_name(name: str, longest: int) -> str:
-    """Shorten a name for a key figure.
-
-    Examples
-    --------
-    >>> figure_name("chars/4", 20), figure_name("chars/4 (ceil, minimum 0)", 12)
-    ('chars/4', 'chars/4 (ce…')
-    """
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def kpis(stage: AccuracyStage) -> list[Data]:
@@ -79,9 +75,10 @@ def kpis(stage: AccuracyStage) -> list[Data]:
     buffer = stage.buffer
     costs = stage.costs
     safe = stage.buffered_costs
-    name = figure_name(stage.signed_budget.name or "the budget", 20)
+    name = shortened(stage.signed_budget.name or "the budget", 20)
     risk = f"{100 * stage.settings.risk:g}"
-    share_tip = f"Share of the window to reserve so that at most {risk} of 100 windows overflow; {sure(buffer)}"
+    reserve = f"Share of the window to reserve so that at most {risk} of 100 windows overflow"
+    share_tip = f"{reserve}; {interval_text(buffer)}"
     tokens = f"{stage.buffered.budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"{tokens}; measured texts need {as_percent(buffer.needed)}"
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])

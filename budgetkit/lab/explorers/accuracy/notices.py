@@ -13,10 +13,7 @@ from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.accuracy.document_figures import signed_percent
-from budgetkit.lab.explorers.accuracy.results import (
-    AccuracyStage,
-    kind_name,
-)
+from budgetkit.lab.explorers.accuracy.results import AccuracyStage, kind_name
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
@@ -55,7 +52,7 @@ def as_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def sure(buffer: Buffer) -> str:
+def interval_text(buffer: Buffer) -> str:
     """Return the confidence interval of a buffer, in words."""
     if buffer.documents < 2:
         return "from one document, so without an interval"
@@ -103,8 +100,10 @@ def _error(stage: AccuracyStage) -> str:
     by_class = error.abs().groupby(stage.errors["class"]).mean().sort_values(ascending=False)
     if len(by_class) < 2:
         return f"{off}."
-    each = ", ".join(f"{one_line(str(name))} {as_percent(size)}" for name, size in by_class.items())
-    return f"{off} ({each})."
+    errors = ", ".join(
+        f"{one_line(str(name))} {as_percent(size)}" for name, size in by_class.items()
+    )
+    return f"{off} ({errors})."
 
 
 def _held_back(stage: AccuracyStage, overflow: float) -> str:
@@ -221,7 +220,7 @@ def provenance(stage: AccuracyStage) -> str:
     kind = f" sized for {kind_name(stage.kind)}," if stage.kind else ""
     warning = f"; {stage.buffer.warning}" if stage.buffer.warning else ""
     sentence = (
-        f"safety {as_percent(stage.buffer.share)} ({sure(stage.buffer)}): "
+        f"safety {as_percent(stage.buffer.share)} ({interval_text(stage.buffer)}): "
         f"{stage.estimate.name} against {stage.exact.name}, "
         f"{stage.buffer.documents} documents of {stage.settings.corpus},{kind} "
         f"risk {100 * stage.settings.risk:g} %{warning}"

@@ -13,7 +13,6 @@ from itertools import accumulate, takewhile
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget import Budget, Share
@@ -28,6 +27,7 @@ from budgetkit.lab.explorers.budget.results import BudgetStage, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library, kept
 from budgetkit.message import Data, Raw, replace_surrogates
+from budgetkit.plan import Flags, Ints
 from budgetkit.trace import DEFAULT_ROLES
 
 
@@ -150,7 +150,6 @@ def speed(count: Counter, texts: Sequence[str]) -> float:
     return size / 1e6 / max(best, 1e-9)
 
 
-Ints = npt.NDArray[np.int64]
 BATCH = 400_000  # characters counted between two reports
 
 
@@ -222,9 +221,6 @@ def batches(texts: Sequence[str]) -> list[Sequence[str]]:
     return [texts[a:b] for a, b in zip([0, *places[:-1]], places, strict=True) if a < b]
 
 
-Bools = npt.NDArray[np.bool_]
-
-
 @dataclass(frozen=True)
 class AccuracyStage(BudgetStage):
     """The settings and results of the accuracy explorer."""
@@ -262,7 +258,7 @@ class AccuracyStage(BudgetStage):
         return named_kind(self.settings.kind, self.all_errors)
 
     @cached_property
-    def is_selected(self) -> Bools:
+    def is_selected(self) -> Flags:
         """True for each document of the chosen kind or classes."""
         every = self.all_errors
         if self.kind:

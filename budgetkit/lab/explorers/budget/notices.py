@@ -207,7 +207,9 @@ def texts(stage: BudgetStage) -> dict[str, str]:
 
 def counter_of(settings: BudgetSettings) -> str:
     """Return the Python call that makes the counter."""
-    return f"bk.counter({repr(settings.counter) if settings.counter else f'bk.model({settings.model!r})'})"
+    if settings.counter:
+        return f"bk.counter({settings.counter!r})"
+    return f"bk.counter(bk.model({settings.model!r}))"
 
 
 def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> str:
@@ -223,13 +225,11 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     <BLANKLINE>
     budget = bk.presets.chat(bk.model('gpt-5.4')).assign(conversation=2000)
     """
-    changes = {**settings.lines, **settings.locks}
-    now, base = (
-        (of.deficit, of.undeclared, {line.name for line in of}) for of in (budget, settings.base)
-    )
-    if settings.own is not None or now != base:
+    base = settings.base
+    names = {line.name for line in budget}
+    has_base_rules = (budget.deficit, budget.undeclared) == (base.deficit, base.undeclared)
+    if settings.own is not None or not has_base_rules or names != {line.name for line in base}:
         return _own_program(budget)
-    moved = {name: amount for name, amount in changes.items() if name in now[2]}
     opening = "import budgetkit as bk"
     sized = f"bk.model({settings.model!r})"
     if settings.window is not None and model.kind == "shared":
@@ -241,14 +241,16 @@ def budget_program(settings: BudgetSettings, model: Model, budget: Budget) -> st
     # A line whose name is no identifier is assigned from a dictionary.
     arguments = []
     other = []
-    for name, amount in moved.items():
+    for name, amount in {**settings.lines, **settings.locks}.items():
+        if name not in names:
+            continue
         if re.fullmatch(r"[A-Za-z_]\w*", name):
             arguments.append(f"{name}={_amount(amount)}")
         else:
             other.append(f"{name!r}: {_amount(amount)}")
     if other:
         arguments.append(f"**{{{', '.join(other)}}}")
-    assigned = f".assign({', '.join(arguments)})" if moved else ""
+    assigned = f".assign({', '.join(arguments)})" if arguments else ""
     return f"{opening}\n\nbudget = bk.presets.{settings.preset}({sized}){assigned}"
 
 

@@ -92,7 +92,7 @@ def kpis(stage: ConversationStage) -> list[Kpi]:
     )
     if needed:
         tip = f"{how} {present:,} of {needed:,} needed messages were in the window when needed."
-        kept = Kpi("evidence", label, f"{present / needed:.0%}", tip)
+        kept = Kpi("evidence", label, f"{stage.shown.evidence_share:.0%}", tip)
 
     row = stage.shown.frame.iloc[stage.request - 1]
     here = int(row["sent"])
@@ -120,7 +120,7 @@ def kpis(stage: ConversationStage) -> list[Kpi]:
             "now",
             f"sent at {stage.by} {stage.request:,}",
             f"{here:,}",
-            f"{stage.named(stage.request)}: {here:,} tokens sent, {cached}",
+            f"{stage.request_name(stage.request)}: {here:,} tokens sent, {cached}",
             cached,
             short=short(here),
         ),
@@ -136,7 +136,7 @@ def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]
     """Return the page's figures under their names."""
     drawn = {}
     for name in FIGURES:
-        table, spec = _drawn(name, stage)
+        table, spec = _figure(name, stage)
         note = _note(name, table, stage)
         if name in MARKED:
             spec = marked(spec, stage.request)
@@ -150,17 +150,19 @@ def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]
     return drawn
 
 
-def _drawn(name: str, stage: ConversationStage) -> tuple[pd.DataFrame, Data]:
+def _figure(name: str, stage: ConversationStage) -> tuple[pd.DataFrame, Data]:
     if name == "fan":
         budget = stage.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
         if budget.usable > 0.85 * budget.window:
             del limits["window"]  # two lines so close look like one
-        table = stage.drawn[1].assign(**{f"limit: {limit}": at for limit, at in limits.items()})
+        table = stage.continuations[1].assign(
+            **{f"limit: {limit}": at for limit, at in limits.items()}
+        )
         return table, figures.fan.draw(table)
     if name == "spending":
         return stage.compared.spending
-    return stage.shown.drawn(name)
+    return stage.shown.figure(name)
 
 
 def marked(spec: Data, request: int) -> Data:
@@ -174,7 +176,7 @@ def marked(spec: Data, request: int) -> Data:
 
 def _note(name: str, table: pd.DataFrame, stage: ConversationStage) -> str:
     """Return the sentence under a figure, which answers the figure's question."""
-    here = stage.named(stage.request)
+    here = stage.request_name(stage.request)
     match name:
         case "timeline":
             cuts = int((stage.shown.frame["dropped"] > 0).sum())
@@ -222,7 +224,7 @@ def _fan_note(stage: ConversationStage) -> str:
         last = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         turns = f"turn {row['median']:,} ({row['low']:,} to {last})"
         parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
-    sizes, known = stage.drawn[0], len(stage.trace.turns)
+    sizes, known = stage.continuations[0], len(stage.trace.turns)
     drawn = f"{len(sizes):,} continuations drawn from {many(known, 'turn')} of this conversation"
     drawn += " and from other conversations in its file" * (stage.pace is not None)
     # The past is known, so the range covers the growth alone.

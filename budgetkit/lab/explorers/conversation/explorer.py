@@ -59,7 +59,7 @@ def reading(stage: ConversationStage) -> Data:
     for at, slot, tokens, slots in outcome.kept.written:
         if at >= request:
             break
-        replaced = sum(summaries.pop(each, (0, 1, 0))[1] for each in slots)
+        replaced = sum(summaries.pop(old, (0, 1, 0))[1] for old in slots)
         summaries[slot] = (at + 1, replaced, tokens)
     for at, slot in outcome.kept.dropped_summaries:
         if at < request and slot in summaries and summaries[slot][0] <= at + 1:
@@ -68,7 +68,7 @@ def reading(stage: ConversationStage) -> Data:
     # The first messages, the latest losses and cuts, and the newest.
     shown = {*there[:FIRST], *there[-NEWEST:], *absent[-GONE:], *shrunk[-GONE:], *summaries}
     return {
-        "title": f"What does {stage.named(request)} send, and what is missing?",
+        "title": f"What does {stage.request_name(request)} send, and what is missing?",
         "note": _note(stage, len(there), absent, shown),
         "blocks": list(_blocks(stage, {*there}, {*absent}, shown, summaries)),
         "follows": "request",
@@ -116,7 +116,7 @@ def _blocks(
         for slot in slots:
             if slot in summaries:
                 at, replaced, tokens = summaries[slot]
-                text = f"A summary of {replaced:,} messages, written at {stage.named(at)}."
+                text = f"A summary of {replaced:,} messages, written at {stage.request_name(at)}."
                 block = {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note"}
                 yield block | {"pieces": [{"text": text}]}
             message = stage.trace.messages[slot]
@@ -143,14 +143,14 @@ def _fate(stage: ConversationStage, slot: int, is_absent: bool) -> tuple[str, st
     if is_absent:
         at = retention.gone[slot]
         if slot in stage.shown.taken_out:
-            called = stage.named(at + 1)
-            return f"compacted at {called}", "gone", "The session's own compaction took it out."
+            request = stage.request_name(at + 1)
+            return f"compacted at {request}", "gone", "The session's own compaction took it out."
         word = "summarised" if stage.shown.fates[slot] == "summarised" else "dropped"
-        return f"{word} at {stage.named(at + 1)}", "gone", _why(stage, at)
+        return f"{word} at {stage.request_name(at + 1)}", "gone", _why(stage, at)
     if NEVER < retention.shrunk[slot] < stage.request:
         at = retention.shrunk[slot]
-        return f"cut to a placeholder at {stage.named(at + 1)}", "cut", _why(stage, at)
-    return "", "", f"The message is sent whole in {stage.named(stage.request)}."
+        return f"cut to a placeholder at {stage.request_name(at + 1)}", "cut", _why(stage, at)
+    return "", "", f"The message is sent whole in {stage.request_name(stage.request)}."
 
 
 def _why(stage: ConversationStage, at: int) -> str:

@@ -113,7 +113,7 @@ def _lost(stage: ConversationStage) -> str:
     fates = Counter(stage.shown.fates)
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
     parts = [f"{fates[fate]:,} {word}" for fate, word in words.items() if fates[fate]]
-    start = f"From {stage.named(stage.shown.first_loss)} on"
+    start = f"From {stage.request_name(stage.shown.first_loss)} on"
     if not parts:
         return f"{start}, the budget cuts other sections; no message is missing {under}."
     lost = f"{', '.join(parts)} of {len(stage.trace.messages):,} messages"
@@ -134,15 +134,16 @@ def _recorded(stage: ConversationStage) -> list[str]:
     billed = many(totals["requests"], "request")
     if not np.isnan(totals["cost"]):
         billed = f"{billed} for {dollars(totals['cost'])}"
-    asked = [request.sent for request in stage.outcome.placed.requests]
-    messages = stage.trace.messages
-    answered = sum(at < len(messages) and messages[at].role == "assistant" for at in asked)
-    silent_turns = len(asked) - answered
-    replayed = many(len(asked), "request")
+    replayed = many(stage.request_count, "request")
     if stage.by == "turn":
         replayed += ", one per turn"
-    elif silent_turns:
-        replayed += f", {silent_turns:,} without an answer in the record"
+    else:
+        messages = stage.trace.messages
+        ends = [request.sent for request in stage.outcome.placed.requests]
+        answered = sum(at < len(messages) and messages[at].role == "assistant" for at in ends)
+        unanswered = len(ends) - answered
+        if unanswered:
+            replayed += f", {unanswered:,} without an answer in the record"
     sentences.append(f"The replay makes {replayed}; the record says {billed}.")
     return sentences
 

@@ -44,7 +44,7 @@ from budgetkit.state import to_json
 from budgetkit.trace import DEFAULT_ROLES, Trace, usage_columns
 
 T = TypeVar("T")
-Drawn = tuple[pd.DataFrame, Data]
+Figure = tuple[pd.DataFrame, Data]  # its table and its specification
 listed_prices = lru_cache(32)(cost.prices)
 SAMPLES = 500  # as many as `outlook` draws
 _TELLING = 0.6  # share of a conversation that fits the chosen window
@@ -58,7 +58,7 @@ class Replayed:
     def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
         self.outcome = outcome
         self.pairs = pairs
-        self._drawn: dict[str, Drawn] = {}
+        self._figures: dict[str, Figure] = {}
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -86,11 +86,21 @@ class Replayed:
         counted = there | ~np.isin(needs, [*self.taken_out])
         return int(counted.sum()), int(there.sum())
 
+    @property
+    def evidence_share(self) -> float:
+        """The share of needed messages that are present; NaN if none is needed."""
+        needed, present = self.evidence
+        return present / needed if needed else np.nan
+
+    @cached_property
+    def sections(self) -> pd.DataFrame:
+        """A table with one row per request and section."""
+        return self.outcome.sections()
+
     @cached_property
     def demand(self) -> pd.DataFrame:
         """A table of each section's demand in each request, without pruning."""
-        sections = self.outcome.sections()
-        return sections.pivot(index="request", columns="section", values="demand")
+        return self.sections.pivot(index="request", columns="section", values="demand")
 
     @cached_property
     def first_loss(self) -> int | None:
@@ -103,7 +113,7 @@ class Replayed:
         gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
         left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
         # The history's own column also misses the messages that the session took out.
-        sections = self.outcome.sections()
+        sections = self.sections
         is_cut = (sections["cut"] > 0) & (sections["section"] != self.outcome.section)
         cut = sections.loc[is_cut, "request"].tolist()
         return min((*left, *cut), default=None)
@@ -139,11 +149,11 @@ class Replayed:
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
-    def drawn(self, name: str) -> Drawn:
+    def figure(self, name: str) -> Figure:
         """Return one of the replay's figures, with its table."""
-        if name not in self._drawn:
-            self._drawn[name] = _drawn(name, self.outcome)
-        return self._drawn[name]
+        if name not in self._figures:
+            self._figures[name] = _figure(name, self.outcome)
+        return self._figures[name]
 
 
 class Compared:
@@ -160,20 +170,17 @@ class Compared:
         The column evidence has the share of needed messages that are present.
         """
         table = rank_policies(self._outcomes)
-        shares = {
-            name: np.divide(*replayed.evidence[::-1]) if replayed.evidence[0] else np.nan
-            for name, replayed in self._replays.items()
-        }
+        shares = {name: replayed.evidence_share for name, replayed in self._replays.items()}
         table["evidence"] = table["policy"].map(shares).astype("float64")
         return table
 
     @cached_property
-    def spending(self) -> Drawn:
+    def spending(self) -> Figure:
         """The spending so far, as a table and a figure."""
-        return _drawn("spending", self._outcomes)
+        return _figure("spending", self._outcomes)
 
 
-def _drawn(name: str, replays: Any) -> Drawn:
+def _figure(name: str, replays: Any) -> Figure:
     table = getattr(figures, name).table(replays)
     return table, getattr(figures, name).draw(table)
 
@@ -386,7 +393,7 @@ class ConversationStage(BudgetStage):
         """Return the turn of a request."""
         return self.outcome.placed.requests[request - 1].number
 
-    def named(self, request: int) -> str:
+    def request_name(self, request: int) -> str:
         """Return a request's name on the page, such as "turn 3"."""
         if self.by == "turn":
             return f"turn {request:,}"
@@ -422,14 +429,14 @@ class ConversationStage(BudgetStage):
         )
 
     @cached_property
-    def drawn(self) -> tuple[Ints, pd.DataFrame]:
+    def continuations(self) -> tuple[Ints, pd.DataFrame]:
         """The sizes of simulated continuations, and a table of their spread."""
 
         def draw() -> tuple[Ints, pd.DataFrame]:
             sizes = self.forecast.contexts
             return sizes, figures.fan.table(sizes, known=len(self.trace.turns))
 
-        return self._once("drawn", self._ahead, draw)
+        return self._once("continuations", self._ahead, draw)
 
     @cached_property
     def ahead(self) -> pd.DataFrame:

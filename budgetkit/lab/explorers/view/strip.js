@@ -49,15 +49,15 @@ function makeRow() {
 }
 
 function paintRow(node, row, strip) {
-  const [kind, where, bar, error, really, pool, verdict] = node.children;
+  const [kind, where, bar, error, actual, pool, verdict] = node.children;
   const isFirst = strip.rows.find((other) => other.kind === row.kind) === row;
   put(node, { class: `bk-is-${row.level} ${isFirst ? "bk-first" : ""}`.trim(), title: row.tip });
   put(kind, { title: row.means });
   say(kind, row.kind);
   say(where, row.where);
   say(error, row.error);
-  say(really.firstChild, row.really);
-  say(really.lastChild, row.between);
+  say(actual.firstChild, row.actual);
+  say(actual.lastChild, row.between);
   say(pool.firstChild, row.pool);
   say(pool.lastChild, row.pool_between);
   say(verdict, row.verdict);
