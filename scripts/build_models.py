@@ -170,36 +170,13 @@ LEFT_OUT = re.compile(
 )
 _MINIMAX = "Vercel's list of models, as genai-prices 0.2.3, minimax/MiniMax-M2; litellm 1.110.2 has another window"
 _FAST = "MiniMax's list of models, as genai-prices 0.2.3, minimax/MiniMax-{}-highspeed; litellm has another window"
-_INPUT = "litellm 1.110.2, azure/{}, without the answer; its {} has the sum"
+_TOTAL = "litellm 1.110.2, {}; azure/{} accepts at most 922,000 of input"
 #: What is known better than by a registry, and where that was read.
 CORRECTED: dict[str, dict[str, object]] = {
-    "gpt-5.4": {"window": 922000, "kind": "input", "source": _INPUT.format("gpt-5.4", "gpt-5.4")},
-    "gpt-5.4-pro": {
-        "window": 922000,
-        "kind": "input",
-        "source": _INPUT.format("gpt-5.4-pro", "gpt-5.4-pro"),
-    },
-    "gpt-5.5": {"window": 922000, "kind": "input", "source": _INPUT.format("gpt-5.5", "gpt-5.5")},
-    "gpt-5.5-pro": {
-        "window": 922000,
-        "kind": "input",
-        "source": _INPUT.format("gpt-5.5", "gpt-5.5-pro"),
-    },
-    "gpt-5.1-codex": {
-        "window": 272000,
-        "kind": "input",
-        "source": _INPUT.format("gpt-5.1-codex", "gpt-5.1-codex"),
-    },
-    "gpt-5.1-codex-mini": {
-        "window": 272000,
-        "kind": "input",
-        "source": _INPUT.format("gpt-5.1-codex-mini", "gpt-5.1-codex-mini"),
-    },
-    "gpt-5.1-codex-max": {
-        "window": 272000,
-        "kind": "input",
-        "source": _INPUT.format("gpt-5.1-codex-max", "gpt-5.1-codex-max"),
-    },
+    "gpt-5.4": {"source": _TOTAL.format("gpt-5.4", "gpt-5.4")},
+    "gpt-5.4-pro": {"source": _TOTAL.format("gpt-5.4-pro", "gpt-5.4-pro")},
+    "gpt-5.5": {"source": _TOTAL.format("gpt-5.5", "gpt-5.5")},
+    "gpt-5.5-pro": {"source": _TOTAL.format("gpt-5.5-pro", "gpt-5.5")},
     "gemini-2.5-pro": {"ends": "2026-12-01"},
     "gemini-2.5-flash": {"ends": "2026-12-01"},
     "gpt-4o": {"ends": "2027-01-14"},

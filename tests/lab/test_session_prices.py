@@ -295,7 +295,7 @@ def test_a_price_of_another_name_is_said(name: str, priced_as: str) -> None:
         ("groq/openai/gpt-oss-120b", "groq"),
         ("cerebras/gpt-oss-120b", "cerebras"),
         ("together_ai/openai/gpt-oss-120b", "together"),
-        ("fireworks_ai/deepseek-v4-pro", "fireworks"),
+        ("fireworks_ai/accounts/fireworks/models/deepseek-v4-pro", "fireworks"),
         ("zai/glm-5", "zai"),
         ("z-ai/glm-5", "zai"),
         ("glm-5", "zai"),
