@@ -282,9 +282,52 @@ def test_answers_of_geminis_batch_cost_half() -> None:
     ("name", "priced_as"),
     [
         ("deepseek-chat-v3.1", "deepseek-chat"),
-        ("openrouter/deepseek/deepseek-chat-v3.1", "deepseek-chat"),
         ("mistral-medium-3", "mistral-medium-3-5"),
     ],
 )
 def test_a_price_of_another_name_is_said(name: str, priced_as: str) -> None:
     assert f"is priced as {priced_as}" in bk.cost.prices(name).source
+
+
+@pytest.mark.parametrize(
+    ("name", "seller"),
+    [
+        ("groq/openai/gpt-oss-120b", "groq"),
+        ("cerebras/gpt-oss-120b", "cerebras"),
+        ("together_ai/openai/gpt-oss-120b", "together"),
+        ("fireworks_ai/accounts/fireworks/models/deepseek-v4-pro", "fireworks"),
+        ("zai/glm-5", "zai"),
+        ("z-ai/glm-5", "zai"),
+        ("glm-5", "zai"),
+        ("openrouter/z-ai/glm-5", "openrouter"),
+        ("openrouter/deepseek/deepseek-chat-v3.1", "openrouter"),
+        ("azure/gpt-4o", "azure"),
+        ("vertex_ai/claude-sonnet-4-5", "google"),
+    ],
+)
+def test_the_seller_in_a_models_name_sets_the_price(name: str, seller: str) -> None:
+    """Until 0.4.0 the first seller in the list was taken: Cerebras' price was nine times too low, in silence."""
+    found = bk.cost.prices(name)
+    assert f", {seller}/" in found.source and found.lacking == ()
+    model = name.partition("/")[2] or name
+    assert found.input == bk.cost.prices(model, provider=seller).input is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("bedrock/us-east-1/deepseek.v3.2", "bedrock"), ("deepinfra/deepseek-v3.2", "deepinfra")],
+)
+def test_a_seller_without_a_listed_price_is_named(name: str, place: str) -> None:
+    assert bk.cost.prices(name).lacking == (f"the price of {place} itself",)
+
+
+@pytest.mark.parametrize(
+    ("name", "newest"),
+    [
+        ("mistral-large-latest", "mistral-large-2512"),
+        ("mistral/mistral-medium", "mistral-medium-latest"),
+        ("ministral-3b-latest", "ministral-3b-2512"),
+    ],
+)
+def test_mistrals_latest_models_have_their_own_prices(name: str, newest: str) -> None:
+    assert bk.cost.prices(name).input == bk.cost.prices(newest).input

@@ -202,9 +202,9 @@ def test_a_name_that_a_router_writes_has_the_price_of_its_model(router: str, own
     dated = bk.cost.prices(router)
     assert dated.input == bk.cost.prices(own).input is not None
     assert "is a spelling" in dated.source
-    assert bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input is None, (
-        "a fine-tuned model has a price of its own"
-    )
+    tuned = bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input
+    assert tuned == bk.cost.Price(3.75), "a fine-tuned model has a price of its own"
+    assert bk.cost.prices("ft:no-such-model:org::id").input is None
 
 
 def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:

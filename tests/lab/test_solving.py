@@ -193,3 +193,16 @@ def test_a_promise_names_the_conversations_that_it_rests_on_and_a_sum_its_turns(
     assert "history still loses 1,700 tokens to its cap of 100 tokens, summed over 2 turns." in str(
         bk.deciding.solve(turns(600, 700), capped, "window")
     )
+
+
+def test_missing_numbers_are_no_proof_that_no_size_exists() -> None:
+    """Until 0.4.0 a frame with missing numbers, as pandas.concat makes it, "proved" that no window exists."""
+    budget = bk.Budget(8192, (), [bk.Allocation("history"), bk.Allocation("tools")])
+    chats = [pd.DataFrame({"history": [500]}), pd.DataFrame({"history": [300], "tools": [2000]})]
+    assert bk.deciding.solve(chats, budget, "window").value == 2300
+    wrong = [pd.concat(chats), [pd.concat(chats)], {"history": float("nan")}, {"history": -1}]
+    for demands in (*wrong, {"history": 4.7}, {"history": "many"}):
+        with pytest.raises(ValueError, match="Invalid demand of '(tools|history)'"):
+            bk.deciding.solve(demands, budget, "window")
+    with pytest.raises(ValueError, match="No demands"):
+        bk.deciding.solve(pd.DataFrame(), budget, "window")

@@ -14,7 +14,7 @@ condition, unless the effect of a larger window on the condition is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal
@@ -31,6 +31,7 @@ from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
 from budgetkit.lab.deciding.conditions import Condition, PlannedDemand, nothing_cut
 from budgetkit.models import resolve
 from budgetkit.plan import allocate_columns
+from budgetkit.plan.allocating import allocate_frame
 from budgetkit.plan.reasons import nearest_value, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -145,7 +146,7 @@ def solve(
     LookupError
         If the budget has no line with this name.
     ValueError
-        If there are no demands.
+        If there are no demands, or a number is negative, missing, too large or not whole.
 
     Examples
     --------
@@ -367,13 +368,17 @@ def solve_models(
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
     """Convert demands in any form to one frame."""
     demands = _opened(demands)
+    if isinstance(demands, Mapping):
+        demands = pd.DataFrame([dict(demands)])
     if isinstance(demands, pd.DataFrame):
+        # Invalid numbers raise an error here, because the search takes an error for an invalid size.
+        allocate_frame(replace(setup.budget, deficit="signed"), demands)
+        if demands.empty:
+            raise ValueError("No demands. Pass at least one.")
         return demands
     if isinstance(demands, Trace):
         framing = None if setup.model is None else setup.framing
         return demands.demand(setup.counter, setup.budget.roles or None, framing)
-    if isinstance(demands, Mapping):
-        return pd.DataFrame([dict(demands)])
     several: Any = demands
     if not isinstance(several, Iterable):
         forms = "a mapping from section to tokens, a DataFrame of turns, a conversation, or a list of these"
@@ -398,7 +403,7 @@ def _opened(demands: Any) -> Any:
     elif isinstance(demands, Mapping):
         is_conversation = isinstance(demands.get("messages"), list | tuple)
     else:
-        is_list = bool(demands) and isinstance(demands, list | tuple)
+        is_list = isinstance(demands, list | tuple) and bool(demands)
         is_conversation = is_list and all(map(_is_message, demands))
     return trace_of(demands) if is_conversation else demands
 

@@ -44,6 +44,27 @@ __dir__ = __all__.copy  # completion shows no other names
 
 MILLION = 1_000_000
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
+#: Sellers in genai-prices by other spellings, and sellers that it does not list.
+_SELLERS = {
+    "azure_ai": "azure",
+    "fireworks_ai": "fireworks",
+    "z-ai": "zai",
+    "zai-org": "zai",
+    "z.ai": "zai",
+}
+_UNLISTED = (
+    *("deepinfra", "friendliai", "gmi", "hyperbolic", "lambda_ai", "nebius", "nscale", "oci"),
+    *("replicate", "sagemaker", "sambanova", "snowflake", "wandb", "watsonx"),
+)
+#: Mistral's names for newer models than genai-prices 0.2.3 says; litellm 1.110.2, read 2026-11-28.
+_SERVED = {
+    "mistral-large": "mistral-large-2512",
+    "mistral-large-latest": "mistral-large-2512",
+    "mistral-medium": "mistral-medium-latest",
+    "magistral-medium-latest": "mistral-medium-latest",
+    "magistral-small-latest": "mistral-small-latest",
+    "ministral-3b-latest": "ministral-3b-2512",
+}
 #: Kinds of tokens with separate prices, as fields of :class:`Prices`.
 PRICED = ("input", "output", "cache_read", "cache_write")
 
@@ -364,7 +385,7 @@ def _list_prices(
     clauses = getattr(entry.match, "or_", [entry.match])
     names = [str(getattr(clause, "equals", "")).casefold() for clause in clauses]
     is_known = spelling.casefold() in names or found_by(spelling) is not None
-    if spelling != name and is_known:
+    if spelling.rpartition("/")[2] != name and is_known:
         source += f", of which {brief(model)} is a spelling"
     elif not _is_entry(entry, spelling):
         if not is_known:
@@ -372,6 +393,11 @@ def _list_prices(
             source += f"; {brief(model)} has no price of its own"
             lacking.append(f"the price of {brief(model)} itself")
         source += f"; {brief(model)} is priced as {entry.id}"
+
+    place = _place(model)
+    if provider is None and _is_other_seller(get_snapshot(), place, seller.id):
+        source += f"; {place} has no price of its own"
+        lacking.append(f"the price of {place} itself")
 
     # The tier is in the request's usage, or in the name used by a router.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
@@ -416,15 +442,20 @@ def _entry(
     If no entry matches, return None. The second argument is the id of the snapshot, which is part of the cache key
     because the snapshot itself cannot be.
     """
-    # A fine-tuned model has its own price, and so does a model that a router offers for free.
     name = model.rpartition("/")[2]
+    if _place(model) in ("", "mistral") and name.casefold() in _SERVED:
+        name = model = _SERVED[name.casefold()]
+    # A fine-tuned model has its own price, and so does a model that a router offers for free.
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
     # Ollama runs a model on the user's own machine, which no list prices.
     if provider is None and "ollama" in (host_of(model), host_of(name)):
         return None
-    # Amazon charges more within a region than globally.
-    sellers = ["aws", None] if provider is None and host_of(model) == "bedrock" else [provider]
-    for seller_id, spelling in product(sellers, (name, *others)):
+    # Sellers charge different prices, and Amazon more within a region than globally.
+    known = found_by(name)
+    places = (_place(model), known.provider.casefold() if known else "")
+    sellers = [provider] if provider else [*(_SELLERS.get(place, place) for place in places), None]
+    names = (model, model.partition("/")[2], name, *others)
+    for seller_id, spelling in product(sellers, names):
         try:
             seller, entry = snapshot().find_provider_model(spelling, None, seller_id, None)
         except LookupError:
@@ -432,6 +463,19 @@ def _entry(
         if not name.endswith(":free") or entry.id.endswith(":free"):
             return seller, entry, spelling
     return None
+
+
+def _place(model: str) -> str:
+    """Return the seller or maker that a model's name states, or ""."""
+    return host_of(model) or model.casefold().rpartition("/")[0].partition("/")[0]
+
+
+def _is_other_seller(snapshot: Any, place: str, seller: str) -> bool:
+    """Return True if a place sells models itself and is not the given seller."""
+    try:
+        return bool(snapshot.find_provider(None, _SELLERS.get(place, place), None).id != seller)
+    except LookupError:
+        return place in _UNLISTED
 
 
 def _is_entry(entry: Any, name: str) -> bool:
