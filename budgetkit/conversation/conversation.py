@@ -225,7 +225,7 @@ class Conversation:
         if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
         with self._busy, self._asking():
-            return self._engine.in_form(answered(self._next(), self._write_now))
+            return self._engine.in_form(answered(self._next(), self._write))
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -391,13 +391,3 @@ class Conversation:
             if any(isinstance(stage, Summarise) for stage in self.policy.stages):
                 self._before = self._saved()
         return self._engine.next()
-
-    def _write_now(self, messages: list[Message]) -> str:
-        text = self._write(messages)
-        if isinstance(text, str):
-            return text
-        if inspect.iscoroutine(text):
-            text.close()
-        raise TypeError(
-            f"Invalid summary: a value of type {type(text).__name__}. Return a string, or await arequest()."
-        )

@@ -19,12 +19,13 @@ asks "tttt":
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import eq
-from typing import Any, cast
+from typing import Any
 from zlib import crc32
 
 from budgetkit.budget import Budget, brief, warn_caller
@@ -49,7 +50,7 @@ from budgetkit.pruning.policies import DropToolResults
 from budgetkit.requests.reading.writing import as_it_came, system_text
 from budgetkit.trace import json_value
 
-RequestSteps = Generator[list[Message], str, Request]
+RequestSteps = Generator[list[Message], object, Request]
 _MOST_ROUNDS = 4  # rounds of cutting until the whole request fits
 _MOST_DEAD_SLOTS = 256  # slots that removed messages may take up
 
@@ -343,7 +344,7 @@ class Engine:
             warnings=(*request.warnings, *self.sent.warnings),
         )
 
-    def _summarise(self, steps: Steps) -> Generator[list[Message], str, None]:
+    def _summarise(self, steps: Steps) -> Generator[list[Message], object, None]:
         """Insert the summaries that the policy requests."""
         rules = self.rules
         entries = self.tally.entries
@@ -353,6 +354,12 @@ class Engine:
             place, replaced = next(steps)
             while True:
                 text = yield [(summaries.get(slot) or entries[slot]).message for slot in replaced]
+                if not isinstance(text, str):
+                    if inspect.iscoroutine(text):
+                        text.close()
+                    raise TypeError(
+                        f"Invalid summary: a value of type {type(text).__name__}. Return a string, or await arequest()."
+                    )
                 if not text.strip():
                     raise ValueError("The summary is empty. Return a text from the function.")
                 message = Message(
@@ -441,7 +448,7 @@ def _missing(plan: Plan) -> int:
     return sum(grant.cut for grant in plan.grants) - plan.free
 
 
-def answered(steps: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
+def answered(steps: RequestSteps, write: Callable[[list[Any]], object]) -> Request:
     """Complete a request with the summaries that a function writes."""
     with closing(steps):
         try:
@@ -464,4 +471,4 @@ def first_request(
     tally = RunningTally(rules, tools)
     tally.take(messages)
     engine = Engine(tally)
-    return answered(engine.next(), cast(Any, rules.writer())), engine
+    return answered(engine.next(), rules.writer()), engine

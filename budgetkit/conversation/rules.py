@@ -99,7 +99,7 @@ class RequestRules:
         """Return the role of the first message after the system messages, or "any"."""
         return "user" if form in USER_FIRST else self.start_on
 
-    def writer(self, summarise: Write | None = None) -> Write:
+    def writer(self, summarise: Write | None = None) -> Callable[[list[Any]], object]:
         """Return the function that writes summaries, by default the policy's.
 
         A policy that summarises raises ValueError if it has no function and none is given.
@@ -110,7 +110,7 @@ class RequestRules:
                 f"{brief(self.policy)} needs a function that summarises messages. Pass it as text= to the policy, "
                 "or as summarise= to a Conversation."
             )
-        return summarise or (lambda messages: str(self.policy.write(messages)))
+        return summarise or self.policy.write
 
     def check(self, messages: Sequence[Message]) -> None:
         """Check that messages have a section, and can be sent and saved."""

@@ -27,6 +27,11 @@ def written(messages: list[Any]) -> str:
     return "s" * (len(messages) + 3)
 
 
+async def slowly(messages: list[Any]) -> str:
+    await asyncio.sleep(0)
+    return written(messages)
+
+
 SUMMARISED = st.builds(policies.Summarise, SHARES, text=st.just(written), **COMMON)
 CAPPED = st.builds(policies.CapResults, st.integers(0, 40), **COMMON)
 LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED, CAPPED)
@@ -247,10 +252,6 @@ def test_what_has_left_takes_no_memory() -> None:
 
 
 def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
-    async def slowly(messages: list[Any]) -> str:
-        await asyncio.sleep(0)
-        return written(messages)
-
     policy = policies.Summarise(bk.Share(0.5))
     missing = r"needs a function that summarises messages.* text= .* summarise="
     with pytest.raises(ValueError, match=missing):
@@ -265,6 +266,34 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
     awaited = r"Invalid summary: a value of type coroutine. .* await arequest\(\)"
     with pytest.raises(TypeError, match=awaited):
         chat(conversation(window(200), policy, summarise=slowly), 9)
+
+
+async def no_text(_: list[Any]) -> None:
+    """Until 0.4.0 the model read "None" in place of the messages."""
+
+
+@pytest.mark.parametrize("write", [written, slowly, no_text, lambda _: None, lambda _: 3])
+@pytest.mark.parametrize("by_policy", [True, False])
+@pytest.mark.parametrize("is_awaited", [True, False])
+def test_a_summary_is_a_text_or_changes_nothing(
+    write: Any, by_policy: bool, is_awaited: bool
+) -> None:
+    """Until 0.4.0 a policy's function could send "<coroutine object>" in place of the messages."""
+    if by_policy:
+        talk = conversation(window(200), policies.Summarise(text=write))
+    else:
+        talk = conversation(window(200), policies.Summarise(), summarise=write)
+    talk.add(*(user(f"{turn} " + "q" * 30) for turn in range(8)))
+    ask = (lambda: asyncio.run(talk.arequest())) if is_awaited else talk.request
+    if write is written or (is_awaited and write is slowly):
+        assert any(each["content"].startswith("sss") for each in ask().messages)
+    else:
+        saved = []
+        for _ in range(2):
+            with pytest.raises(TypeError, match="Invalid summary: a value of type"):
+                ask()
+            saved.append(talk.to_json())
+        assert saved[0] == saved[1]
 
 
 @pytest.mark.parametrize(
