@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
@@ -85,7 +85,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
                 f"Invalid JSON in the request: {error}. Pass the body as JSON text or a dictionary."
             ) from None
     if not isinstance(body, Mapping):
-        raise ValueError(wrong_type("request", body, "the body as JSON text or a dictionary"))
+        raise ValueError(wrong_kind("request", body, "the body as JSON text or a dictionary"))
     raw: Raw = body
     for field in _ENVELOPES:
         if isinstance(raw.get(field), Mapping) and not request_shape(raw):
@@ -161,7 +161,7 @@ def provider_request(
         uncounted.append("reasoning before a call")
 
     kinds = [
-        str(item["type"])
+        text_or_empty(item["type"])
         for item in (objects_in(records) if shape == "responses" else [])
         if item.get("type", "message") not in _READ_ITEMS
     ]
