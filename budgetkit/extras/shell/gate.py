@@ -501,7 +501,7 @@ def _recorded_request(trace: Trace) -> ProviderRequest:
     request = provider_request(body, shape, trace.messages, records)
     kinds_of_file = ["field "]
     if format not in format_table("marks")["requests"]:
-        kinds_of_file += ["message field ", "item "]
+        kinds_of_file += ["message field ", "part field ", "item "]
     names = [name for name in request.uncounted if not name.startswith((*kinds_of_file,))]
     functions = read_tools(trace.tools).functions
     names += [f"tool {tool_name(tool)}" for tool in request.tools if tool not in functions]

@@ -15,7 +15,7 @@ counted is listed, never silently omitted. The `shape` of a request has the same
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,24 @@ _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resoluti
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 # Settings that are on or off, by conditions in data/framings.toml.
 _SETTINGS = ("required", "none", "sequential", "thinking", "adaptive", "json_mode", "audio")
+# The system text of the formats with content parts.
+_SYSTEM = "system|systemInstruction.parts|system_instruction.parts"
+# Objects in parts without a type, and the paths of the parts in a message, an item or a result.
+_WRAPPED = {
+    "functionCall",
+    "functionResponse",
+    "function_call",
+    "function_response",
+    "toolUse",
+    "toolResult",
+}
+_INNER = (
+    "content",
+    "parts",
+    "output",
+    "toolResult.content",
+    "functionResponse.parts|function_response.parts",
+)
 _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
@@ -123,7 +141,8 @@ def provider_request(
     `raw` has the other fields. `records` are the messages in the request's format, and `messages` are the same messages
     in OpenAI's chat format.
     """
-    row = read_toml("framings.toml")["request"][shape]
+    table = read_toml("framings.toml")
+    row = table["request"][shape]
     toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
     uncounted = [
         part
@@ -133,14 +152,27 @@ def provider_request(
         and value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
     ]
     messages_as_sent = [record for record in objects_in(records) if "role" in record]
-    for kind, holders in (("field", [raw]), ("message_field", messages_as_sent)):
-        known = row[f"{kind}s"].split()
+    model_fields = [as_object(raw.get("additionalModelRequestFields"))]
+    for kind, holders in (
+        ("field", [raw]),
+        ("message_field", messages_as_sent),
+        ("model_field", model_fields),
+    ):
+        known = row.get(f"{kind}s", "").split()
         uncounted += [
             f"{kind.replace('_', ' ')} {name}"
             for record in holders
             for name, value in record.items()
             if value and name not in known
         ]
+    known_fields = table["part_fields"]
+    for part in _parts([*records, *objects_in(value_at(raw, _SYSTEM))]):
+        kind = text_or_empty(part.get("type"))
+        if kind in known_fields or "text" in part:
+            known = known_fields.get(kind, known_fields["text"]).split()
+            uncounted += [
+                f"part field {name}" for name, value in part.items() if value and name not in known
+            ]
     uncounted += [f"role {message.role}" for message in messages if message.role not in ROLES]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
 
@@ -174,6 +206,21 @@ def provider_request(
         uncounted=tuple(dict.fromkeys(uncounted)),
         **request_settings(raw, shape),
     )
+
+
+def _parts(records: Any) -> Iterator[Raw]:
+    """Yield the content parts of messages and items, at any depth.
+
+    A call or result that is an object inside its part is yielded as a part of its own.
+    """
+    for record in objects_in(records):
+        if record.keys().isdisjoint(("role", "parts")):
+            yield record
+        for kind in _WRAPPED & record.keys():
+            if isinstance(record[kind], Mapping):
+                yield {**record[kind], "type": kind}
+        for path in _INNER:
+            yield from _parts(value_at(record, path))
 
 
 def request_shape(raw: Raw) -> str | None:
