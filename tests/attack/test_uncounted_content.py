@@ -20,6 +20,7 @@ RESPONSES = {"input": QUESTION}
 CLAUDE = {"model": "claude-sonnet-4-5", "messages": QUESTION, "max_tokens": 10}
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Why?"}]}]}
 CONVERSE = {"messages": [user([{"text": "Why?"}])], "inferenceConfig": {"maxTokens": 10}}
+TYPED = {"type": "text", "text": "Why?"}
 TOOL = {"name": "f", "description": "Look", "input_schema": {"type": "object"}}
 TEXT = {"type": "string", "description": LONG}
 SCHEMA = {"type": "object", "properties": {"a": TEXT}}
@@ -55,7 +56,7 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "stored cache": ({**GEMINI, "cachedContent": "c"}, 1, "estimate:"),
     "prediction": ({**CHAT, "prediction": {"type": "content", "content": "x"}}, 1, "estimate:"),
     "web search": ({**CHAT, "web_search_options": {}}, 1, "estimate:"),
-    "field of a part": ({**CHAT, "messages": [user([{"text": "Why?", "type": "text", "contnet": "x"}])]}, 1, "estimate:"),
+    "field of a part": ({**CHAT, "messages": [user([{**TYPED, "contnet": "x"}])]}, 1, "estimate:"),
     "field for the model": ({**CONVERSE, "additionalModelRequestFields": {"system": LONG}}, 1, "estimate:"),
     "more pages": ({**CHAT, "has_more": True}, 1, "estimate:"),
     "MCP servers": ({**CLAUDE, "mcp_servers": [{"name": "a"}]}, 1, "estimate:"),
@@ -307,7 +308,6 @@ def in_converse(part: dict[str, Any]) -> dict[str, Any]:
     return {**CONVERSE, "messages": [user([part])]}
 
 
-TYPED = {"type": "text", "text": "Why?"}
 CALLED = {"type": "tool_use", "id": "1", "name": "f", "input": {"contnet": "x"}}
 ANSWERED = {"type": "tool_result", "tool_use_id": "1", "content": [TYPED]}
 ITEM = {"type": "function_call_output", "call_id": "1", "output": "So."}
