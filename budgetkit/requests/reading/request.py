@@ -48,15 +48,7 @@ _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 _SETTINGS = ("required", "none", "sequential", "thinking", "adaptive", "json_mode", "audio")
 # The system text of the formats with content parts.
 _SYSTEM = "system|systemInstruction.parts|system_instruction.parts"
-# Objects in parts without a type, and the paths of the parts in a message, an item or a result.
-_WRAPPED = {
-    "functionCall",
-    "functionResponse",
-    "function_call",
-    "function_response",
-    "toolUse",
-    "toolResult",
-}
+# Paths of the parts in a message, an item or a result.
 _INNER = (
     "content",
     "parts",
@@ -166,7 +158,8 @@ def provider_request(
             if value and name not in known
         ]
     known_fields = table["part_fields"]
-    for part in _parts([*records, *objects_in(value_at(raw, _SYSTEM))]):
+    parts = [*_parts([*records, *objects_in(value_at(raw, _SYSTEM))])]
+    for part in parts:
         kind = text_or_empty(part.get("type"))
         if kind in known_fields or "text" in part:
             known = known_fields.get(kind, known_fields["text"]).split()
@@ -185,11 +178,7 @@ def provider_request(
     # It is not published which encrypted reasoning is read again, or how many tokens it has.
     if any(record.get("encrypted_content") for record in objects_in(records)):
         uncounted.append("encrypted reasoning")
-    if any(
-        _SIGNATURES & part.keys() and "text" not in part
-        for record in objects_in(records)
-        for part in objects_in(record.get("parts"))
-    ):
+    if any(_SIGNATURES & part.keys() and "text" not in part for part in parts):
         uncounted.append("reasoning before a call")
 
     kinds = [
@@ -216,7 +205,7 @@ def _parts(records: Any) -> Iterator[Raw]:
     for record in objects_in(records):
         if record.keys().isdisjoint(("role", "parts")):
             yield record
-        for kind in _WRAPPED & record.keys():
+        for kind in read_toml("framings.toml")["part_fields"].keys() & record.keys():
             if isinstance(record[kind], Mapping):
                 yield {**record[kind], "type": kind}
         for path in _INNER:
