@@ -153,12 +153,26 @@ def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any],
     "call",
     [
         lambda: untyped.compare("support-chat"),
+        lambda: untyped.compare(untyped.load_trace("support-chat"), cache="x"),
+        lambda: untyped.policies.Chain(None),
+        lambda: bk.load_trace("a" * 5_000),
+        lambda: bk.load_trace("~nobody-of-this-name/x"),
         lambda: untyped.trim([user("Hello")], 100, framing=5),
         lambda: untyped.trim([user("Hello")], 100, start_on="usr"),
         lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), threshold=-1),
         lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), keep=[True]),
     ],
-    ids=["compare", "framing", "start_on", "threshold", "keep"],
+    ids=[
+        "compare",
+        "cache",
+        "chain",
+        "long path",
+        "unknown user",
+        "framing",
+        "start_on",
+        "threshold",
+        "keep",
+    ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(call: Callable[[], object]) -> None:
     with pytest.raises((ValueError, TypeError)) as refused:
