@@ -175,7 +175,7 @@ def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any],
     ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(call: Callable[[], object]) -> None:
-    with pytest.raises((ValueError, TypeError)) as refused:
+    with pytest.raises((ValueError, TypeError, FileNotFoundError)) as refused:
         call()
     assert PROBLEM_AND_FIX.fullmatch(str(refused.value))
 
