@@ -170,7 +170,8 @@ class Message:
                 wrong_kind(f"content of {what}", content, "a string, a list of parts or null")
             )
         for part in content if isinstance(content, list | tuple) else ():
-            if not isinstance(part, str | Mapping):
+            kind = part.get("type") if isinstance(part, Mapping) else part
+            if not isinstance(kind, str | None):
                 raise ValueError(
                     wrong_kind(f"part of {what}", part, "a string, or an object with a type")
                 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
-from budgetkit.budget.errors import out_of_range, unknown_name, wrong_choice, wrong_type
+from budgetkit.budget.errors import out_of_range, unknown_name, wrong_choice, wrong_kind, wrong_type
 from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
@@ -240,7 +240,7 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     checked = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(wrong_type(what, value, kind.__name__))
+            raise TypeError(wrong_kind(what, value, kind.__name__))
         checked.append(value)
     return tuple(checked)
 

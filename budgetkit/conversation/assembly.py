@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from budgetkit.budget import brief
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.reading import Listing as Listing
 from budgetkit.counters import Count, count_of
@@ -163,7 +163,7 @@ def _raw(item: Item) -> Raw:
     if not isinstance(payload, Mapping) or "role" not in payload:
         where = f"payload in section {brief(item.section)}"
         raise ValueError(
-            wrong_type(where, payload, "a Message, a mapping with a role, or a string")
+            wrong_kind(where, payload, "a Message, a mapping with a role, or a string")
         )
     return payload
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
     """Check a collection of texts, and return it as a sequence."""
     is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
     if isinstance(texts, str | bytes) or not is_row:
-        raise TypeError(wrong_type(f"texts for {counter.name}", texts, "a list of texts"))
+        raise TypeError(wrong_kind(f"texts for {counter.name}", texts, "a list of texts"))
     several = texts if isinstance(texts, list | tuple) else list(texts)
     for text in () if {*map(type, several)} <= {str} else several:
         check_text(text, counter)
@@ -47,7 +47,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
 def check_text(text: Any, counter: Counter) -> str:
     """Check that a value is a string, and return it."""
     if not isinstance(text, str):
-        raise TypeError(wrong_type(f"text for {counter.name}", text, "a string"))
+        raise TypeError(wrong_kind(f"text for {counter.name}", text, "a string"))
     return text
 
 

@@ -12,7 +12,7 @@ from numbers import Real
 from os import PathLike
 from typing import Any
 
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.budget.quoting import quoted
 from budgetkit.message import Passage
 from budgetkit.models import DEFAULT_MODEL, Model, resolve
@@ -146,7 +146,7 @@ def _is_conversation(value: Any) -> bool:
 def _source(value: Any) -> Any:
     if value is None or isinstance(value, int | float | bytes):
         forms = "a Trace, a shipped trace's name, a path, a file, a frame, or a list of messages"
-        raise TypeError(wrong_type("conversation", value, forms))
+        raise TypeError(wrong_kind("conversation", value, forms))
     return value
 
 

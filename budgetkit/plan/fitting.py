@@ -27,7 +27,7 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow, check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind, wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import Sections, allocate_in_order, with_undeclared
 from budgetkit.plan.decisions import (
@@ -321,7 +321,7 @@ class _Choice(Sections):
         else:
             return None
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(wrong_type("result of cut", shorter, "an Item or None"))
+            raise TypeError(wrong_kind("result of cut", shorter, "an Item or None"))
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > remaining:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from budgetkit.budget.allocation import Fill, Keep
 from budgetkit.budget.amounts import MOST_TOKENS, whole_number
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind, wrong_type
 from budgetkit.budget.quoting import brief, printable
 
 
@@ -257,7 +257,7 @@ class Items:
 
     def __init__(self, items: Iterable[Item]) -> None:
         if type(items) is not list and not isinstance(items, Iterable):
-            raise TypeError(wrong_type("items", items, "a list of Item"))
+            raise TypeError(wrong_kind("items", items, "a list of Item"))
         self.items = tuple(items)
         by_section: dict[str, list[Item]] = defaultdict(list)
         self.is_grouped = False
@@ -471,7 +471,7 @@ def _not_items(items: tuple[Any, ...]) -> TypeError | None:
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(
-                wrong_type(f"item {place}", item, "an Item, such as Item('history', 40)")
+                wrong_kind(f"item {place}", item, "an Item, such as Item('history', 40)")
             )
         for name, is_valid in _KNOWN.items():
             value = getattr(item, name)

@@ -21,7 +21,7 @@ import yaml
 from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Allocation, Budget, Reserve, brief, quoted
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind, wrong_type
 from budgetkit.message import Message, json_value
 from budgetkit.plan import Item, Plan
 from budgetkit.plan.decisions import REASONS, Grant, decisions_of
@@ -255,7 +255,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
         return {"budgetkit": VERSION, "budget": as_plain_data(changed_fields(value), "this budget")}
     if isinstance(value, Plan):
         return {"budgetkit": VERSION, "plan": as_plain_data(plan_parts(value, texts), "this plan")}
-    raise TypeError(wrong_type("value to save", value, "a Budget or a Plan"))
+    raise TypeError(wrong_kind("value to save", value, "a Budget or a Plan"))
 
 
 def from_dict(data: object) -> Budget | Plan:

@@ -36,7 +36,7 @@ from typing_extensions import TypedDict
 
 from budgetkit.budget import Share, brief, one_line, quoted
 from budgetkit.budget.amounts import Amount
-from budgetkit.budget.errors import unknown_name, wrong_choice, wrong_type
+from budgetkit.budget.errors import unknown_name, wrong_choice, wrong_kind, wrong_type
 
 DEEPEST = 100  # nested lists and mappings that are saved; PyYAML reads about 300
 _LARGEST = 10**4_000  # Python reads numbers of up to 4,300 digits
@@ -63,9 +63,7 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
             f"{where} is nested deeper than {DEEPEST} levels. Save a smaller part of it."
         )
     if isinstance(value, str) and not value.isascii() and _HALF.search(value):
-        raise ValueError(
-            f"{where} contains {brief(value)}, which has half of a surrogate pair. Remove that half."
-        )
+        raise ValueError(f"{where} contains half of a surrogate pair. Remove that half.")
     if isinstance(value, list | tuple):
         return [as_plain_data(entry, where, depth + 1) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
@@ -81,8 +79,8 @@ def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
         if isinstance(value, kind) and not (isinstance(value, int) and abs(value) > _LARGEST):
             return exactly(value)
     raise ValueError(
-        f"Cannot save {where}: {brief(value)} has the type {type(value).__name__}. "
-        "Use strings, numbers, lists and mappings with string keys."
+        f"Cannot save {where}: it contains a value of type {type(value).__name__}. "
+        "Use strings, numbers, lists and mappings with string keys, and write very large numbers as strings."
     )
 
 
@@ -173,7 +171,7 @@ def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def _parse(language: str, what: str, text: object, parse: Callable[[], object]) -> object:
     if not isinstance(text, str | bytes):
-        raise TypeError(wrong_type(what, text, f"{language} as a string"))
+        raise TypeError(wrong_kind(what, text, f"{language} as a string"))
     try:
         return parse()
     except _RefusedError as error:
@@ -296,7 +294,7 @@ def list_of(entry_shape: Any) -> Any:
 
 def _check_keys(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise ValueError(wrong_type(name, data, f"a mapping with keys {quoted(names)}"))
+        raise ValueError(wrong_kind(name, data, f"a mapping with keys {quoted(names)}"))
     if unknown := sorted(str(key) for key in data if key not in names):
         raise ValueError(unknown_name(f"key in {name}:", unknown[0], names))
     if lacking := [key for key in needed if key not in data]:

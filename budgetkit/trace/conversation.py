@@ -12,7 +12,7 @@ import numpy as np
 import budgetkit.frames as pd
 from budgetkit.budget import block, brief, many, one_line
 from budgetkit.budget.amounts import whole_number
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
 from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
@@ -131,7 +131,7 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(
-                wrong_type("id", self.id, "a string: the id comes first, Trace('mine', messages)")
+                wrong_kind("id", self.id, "a string: the id comes first, Trace('mine', messages)")
             )
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(
             self.messages, Iterable

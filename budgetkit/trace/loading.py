@@ -483,10 +483,11 @@ def _files_in(source: Source) -> list[Path]:
     """
     if not isinstance(source, str | os.PathLike) or source in shipped_traces():
         return []
-    folder = Path(source).expanduser()
+    # These functions of os.path accept an unknown user's folder, and names that are too long.
+    folder = Path(os.path.expanduser(source))
     files = [
         path
-        for path in sorted(folder.rglob("*") if folder.is_dir() else ())
+        for path in sorted(folder.rglob("*") if os.path.isdir(folder) else ())
         if path.suffix in (*MEMBERS, ".zip", ".eval") and path.is_file() and not path.is_symlink()
     ]
     sub_agents = {agent for path in files for agent in sub_agents_of(path)}
@@ -524,13 +525,13 @@ def _found(source: str | os.PathLike[str]) -> Any:
     """Return the file for a path or a shipped trace's name."""
     if isinstance(source, str) and source in shipped_traces():
         return data_path(f"traces/{source}.jsonl")
-    path = Path(source).expanduser()
-    if path.is_file():
+    path = Path(os.path.expanduser(source))
+    if os.path.isfile(path):
         return path
     if len(path.parts) == 1 and not path.suffix:
         names = unknown_name("trace", str(source), shipped_traces())
         raise ValueError(f"{names.removesuffix('.')}, or pass the path of a file.")
-    if path.exists():
+    if os.path.exists(path):
         raise FileNotFoundError(
             f"Not a file: {one_line(str(path))}. Pass a file or a folder of files."
         )

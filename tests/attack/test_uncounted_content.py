@@ -20,6 +20,7 @@ RESPONSES = {"input": QUESTION}
 CLAUDE = {"model": "claude-sonnet-4-5", "messages": QUESTION, "max_tokens": 10}
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Why?"}]}]}
 CONVERSE = {"messages": [user([{"text": "Why?"}])], "inferenceConfig": {"maxTokens": 10}}
+TYPED = {"type": "text", "text": "Why?"}
 TOOL = {"name": "f", "description": "Look", "input_schema": {"type": "object"}}
 TEXT = {"type": "string", "description": LONG}
 SCHEMA = {"type": "object", "properties": {"a": TEXT}}
@@ -55,6 +56,8 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "stored cache": ({**GEMINI, "cachedContent": "c"}, 1, "estimate:"),
     "prediction": ({**CHAT, "prediction": {"type": "content", "content": "x"}}, 1, "estimate:"),
     "web search": ({**CHAT, "web_search_options": {}}, 1, "estimate:"),
+    "field of a part": ({**CHAT, "messages": [user([{**TYPED, "contnet": "x"}])]}, 1, "estimate:"),
+    "field for the model": ({**CONVERSE, "additionalModelRequestFields": {"system": LONG}}, 1, "estimate:"),
     "more pages": ({**CHAT, "has_more": True}, 1, "estimate:"),
     "MCP servers": ({**CLAUDE, "mcp_servers": [{"name": "a"}]}, 1, "estimate:"),
     "examples of a tool": ({**CLAUDE, "tools": [{**TOOL, "input_examples": [{"city": LONG}]}]}, 1, "estimate:"),
@@ -287,3 +290,70 @@ def test_thinking_for_an_unknown_provider_closes_the_gate() -> None:
     trace = bk.load_trace({"messages": answer(reasoning_content=LONG)})
     found = check(BUDGET, traces=[trace], counter="o200k_base")
     assert "thinking in the history cannot be counted" in str(found)
+
+
+def in_anthropic(part: dict[str, Any]) -> dict[str, Any]:
+    return {**CLAUDE, "messages": [user([part])]}
+
+
+def in_responses(*items: Any) -> dict[str, Any]:
+    return {"model": "gpt-5", "input": [*items]}
+
+
+def in_gemini(part: dict[str, Any]) -> dict[str, Any]:
+    return {**GEMINI, "contents": [{"role": "user", "parts": [part]}]}
+
+
+def in_converse(part: dict[str, Any]) -> dict[str, Any]:
+    return {**CONVERSE, "messages": [user([part])]}
+
+
+CALLED = {"type": "tool_use", "id": "1", "name": "f", "input": {"contnet": "x"}}
+ANSWERED = {"type": "tool_result", "tool_use_id": "1", "content": [TYPED]}
+ITEM = {"type": "function_call_output", "call_id": "1", "output": "So."}
+FUNCTION = {"name": "f", "args": {"contnet": "x"}}
+RETURNED = {"toolUseId": "1", "content": [{"text": "So."}]}
+ODD = {"contnet": LONG}
+#: Each pair: a body whose parts have only known fields, and the same body with a further one.
+PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "chat": (
+        {**CHAT, "messages": [user([{**TYPED, "cache_control": {"type": "ephemeral"}}])]},
+        {**CHAT, "messages": [user([{**TYPED, **ODD}])]},
+    ),
+    "Anthropic": (in_anthropic({**TYPED, "citations": [{"cited_text": "x"}]}), in_anthropic({**TYPED, **ODD})),
+    "system": ({**CLAUDE, "system": [TYPED]}, {**CLAUDE, "system": [{**TYPED, **ODD}]}),
+    "call": (in_anthropic(CALLED), in_anthropic({**CALLED, **ODD})),
+    "result": (in_anthropic(ANSWERED), in_anthropic({**ANSWERED, "content": [{**TYPED, **ODD}]})),
+    "Responses": (
+        in_responses(user([{"type": "input_text", "text": "Why?"}])),
+        in_responses(user([{"type": "input_text", "text": "Why?", **ODD}])),
+    ),
+    "item": (in_responses({**ITEM, "status": "completed"}), in_responses({**ITEM, **ODD})),
+    "Gemini": (in_gemini({"text": "Why?", "thought": False}), in_gemini({"text": "Why?", **ODD})),
+    "function": (in_gemini({"functionCall": FUNCTION}), in_gemini({"functionCall": {**FUNCTION, **ODD}})),
+    "instruction": (
+        {**GEMINI, "systemInstruction": {"parts": [{"text": "Be brief."}]}},
+        {**GEMINI, "systemInstruction": {"parts": [{"text": "Be brief.", **ODD}]}},
+    ),
+    "Converse": (in_converse({"text": "Why?"}), in_converse({"text": "Why?", **ODD})),
+    "Converse result": (
+        in_converse({"toolResult": {**RETURNED, "status": "success"}}),
+        in_converse({"toolResult": {**RETURNED, **ODD}}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("known", "odd"), PARTS.values(), ids=PARTS)
+def test_an_unknown_field_of_a_part_is_named(known: dict[str, Any], odd: dict[str, Any]) -> None:
+    """In 0.3.0 its text counted nothing."""
+    assert not bk.count_request(known).uncounted
+    assert bk.count_request(odd).uncounted == ("part field contnet",)
+
+
+def test_settings_of_a_model_in_converse_are_named_unless_known() -> None:
+    settings = {"top_k": 5, "reasoning_config": {"type": "enabled", "budget_tokens": 1_024}}
+    body = {**CONVERSE, "modelId": "anthropic.claude-sonnet-4-5"}
+    assert not bk.count_request({**body, "additionalModelRequestFields": settings}).uncounted
+    counted = bk.count_request({**body, "additionalModelRequestFields": {"system": LONG}})
+    assert counted.uncounted == ("model field system",)

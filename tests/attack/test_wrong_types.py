@@ -1,6 +1,7 @@
 """Whatever is given to a public call, it is taken or refused in words: what was given, what is known, what to do."""
 
 import re
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.gate import check
 from tests.messages import assistant, user
 
 SECTIONS = [bk.Allocation("a", granularity="token"), bk.Allocation("b", 30)]
@@ -151,15 +153,29 @@ def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any],
     "call",
     [
         lambda: untyped.compare("support-chat"),
+        lambda: untyped.compare(untyped.load_trace("support-chat"), cache="x"),
+        lambda: untyped.policies.Chain(None),
+        lambda: bk.load_trace("a" * 5_000),
+        lambda: bk.load_trace("~nobody-of-this-name/x"),
         lambda: untyped.trim([user("Hello")], 100, framing=5),
         lambda: untyped.trim([user("Hello")], 100, start_on="usr"),
         lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), threshold=-1),
         lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), keep=[True]),
     ],
-    ids=["compare", "framing", "start_on", "threshold", "keep"],
+    ids=[
+        "compare",
+        "cache",
+        "chain",
+        "long path",
+        "unknown user",
+        "framing",
+        "start_on",
+        "threshold",
+        "keep",
+    ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(call: Callable[[], object]) -> None:
-    with pytest.raises((ValueError, TypeError)) as refused:
+    with pytest.raises((ValueError, TypeError, FileNotFoundError)) as refused:
         call()
     assert PROBLEM_AND_FIX.fullmatch(str(refused.value))
 
@@ -230,7 +246,7 @@ def test_a_counter_of_no_numbers_is_refused(call: Callable[[Any], object], numbe
 
 
 def test_a_wrong_name_of_a_budget_is_refused_as_a_name() -> None:
-    with pytest.raises(TypeError, match=r"^Invalid name: 3\. Expected str\.$"):
+    with pytest.raises(TypeError, match=r"^Invalid name: a value of type int\. Expected str\.$"):
         bk.Budget(9, name=3)  # type: ignore[arg-type]
 
 
@@ -244,3 +260,57 @@ def test_tool_calls_of_a_wrong_type_are_an_error_in_words() -> None:
     talk = bk.Conversation(bk.presets.chat(2_000, output=200), model="gpt-5.4")
     with pytest.raises(ValueError, match="tool_calls of an assistant message"):
         talk.add(assistant("So.", tool_calls=5))
+
+
+SECRET = "zqmark"
+#: Shapes in place of messages, of one message or of one part of its content, and each around a text.
+SHAPES: tuple[Any, ...] = (
+    *([SECRET], [[SECRET]], (SECRET,), {SECRET}, SECRET.encode(), {"x": SECRET}, [{"x": SECRET}]),
+    *([None, SECRET], [{"type": [SECRET], "text": SECRET}], [{"type": "text", "txet": SECRET}]),
+    *({"role": [SECRET]}, {"content": SECRET}, [user({"text": SECRET})], [user([[SECRET]])]),
+)
+TAKING_MESSAGES: dict[str, Callable[[Any], object]] = {
+    "count_request": untyped.count_request,
+    "count_request.messages": lambda value: bk.count_request({"messages": value}),
+    "count_request.system": lambda value: bk.count_request({"messages": HELLO, "system": value}),
+    "count_request.input": lambda value: bk.count_request({"input": value}),
+    "count_request.contents": lambda value: bk.count_request({"contents": value}),
+    "count_request.converse": lambda value: bk.count_request({"messages": value, "toolConfig": {}}),
+    "trim": lambda value: untyped.trim(value, 100, model="gpt-4o"),
+    "build": lambda value: untyped.build(bk.presets.chat(4_000), history=value, user="So?"),
+    "Conversation": lambda value: bk.Conversation(bk.presets.chat(4_000)).add(value),
+    "Trace": lambda value: untyped.Trace("a", value),
+    "Trace.id": lambda value: untyped.Trace(value, HELLO),
+    "Message": untyped.Message,
+    "load_trace": untyped.load_trace,
+    "replay": lambda value: untyped.replay(value, BUDGET),
+    "redact": lambda value: untyped.redaction.redact(value, len),
+    "Session": untyped.Session,
+    "what_if": lambda value: untyped.what_if(value, threshold=[100_000]),
+    "fit": lambda value: untyped.fit(BUDGET, value),
+    "check.traces": lambda value: check(BUDGET, traces=value),
+    "check.trace": lambda value: check(BUDGET, traces=[value]),
+    "check.prompts": lambda value: check(BUDGET, prompts={"a": value}),
+    "check.tools": lambda value: check(BUDGET, tools=value),
+    "counter": lambda value: untyped.counter("gpt-4o")(value),
+    "counter.many": lambda value: untyped.counter("gpt-4o").many(value),
+    "truncate": lambda value: untyped.truncation.truncate(value, 9, "chars/4"),
+    "from_json": bk.state.from_json,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TAKING_MESSAGES.values(), ids=TAKING_MESSAGES)
+def test_no_error_or_warning_quotes_the_text_of_a_message(
+    call: Callable[[Any], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """In 0.3.0, `count_request` quoted a list of messages that it was given in place of a body."""
+    for shape in SHAPES:
+        for value in (shape, [shape], [user(shape)], [user([shape])]):
+            with warnings.catch_warnings(record=True) as shown:
+                warnings.simplefilter("always")
+                try:
+                    call(value)
+                except (ValueError, TypeError, LookupError) as refusal:
+                    assert SECRET not in str(refusal), value
+            assert SECRET not in "".join(str(warning.message) for warning in shown), value
+    assert SECRET not in caplog.text

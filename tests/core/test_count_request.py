@@ -779,7 +779,7 @@ def test_what_an_answer_bills() -> None:
     ("request_", "said"),
     [
         ("{", "Invalid JSON in the request"),
-        ("[1]", r"Invalid request: \[1\]. Expected the body"),
+        ("[1]", r"Invalid request: a value of type list. Expected the body"),
         (
             {"prompt_text": "Hi"},
             "Unknown request format with fields 'prompt_text'. Pass the body of an OpenAI chat",

@@ -93,7 +93,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "text for an item": (
         lambda: bk.fit(BUDGET, ["Hello"]),  # type: ignore[list-item]
         TypeError,
-        "Invalid item 0: 'Hello'. Expected an Item, such as Item('history', 40).",
+        "Invalid item 0: a value of type str. Expected an Item, such as Item('history', 40).",
     ),
     "number for a counter": (
         lambda: bk.counter(4),  # type: ignore[arg-type]

@@ -151,6 +151,19 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
     assert "Unknown model 'gtp-5.4'" in shown and "Did you mean 'gpt-5.4'?" in shown
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="the system has no such device")
+@pytest.mark.parametrize(
+    "words",
+    [["count"], ["check", "-b", "chat", "--window", "8000", "--prompt"]],
+    ids=["count", "prompt"],
+)
+def test_a_device_is_no_file(words: list[str], capsys: Captured) -> None:
+    """It never ends."""
+    source = "system=/dev/zero" if "--prompt" in words else "/dev/zero"
+    assert run([*words, source]) == 2
+    assert "Not a file: /dev/zero. Pass the path of a file." in capsys.readouterr().err
+
+
 def test_standard_input_is_counted_where_no_file_is_named() -> None:
     assert budgetkit("count", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
     assert budgetkit("count", "-", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"

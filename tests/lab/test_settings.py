@@ -72,7 +72,9 @@ def test_what_is_said_is_true_of_the_table(sizes: list[int]) -> None:
     sentences = sentences_of(table)
     middle = (rows["least"] + rows["most"]) / 2
     is_usable = (rows["overflows"] == 0) & (rows["stops"] == 0)
-    is_usable |= not is_usable.any()
+    if not is_usable.any():
+        assert not table["flat"].any() and sentences[0] == "None of these values can be used."
+        return
     best = rows.iloc[int(np.argmin(middle.where(is_usable, np.inf)))]
     assert rows["flat"].tolist() == (is_usable & (rows["low"] <= best["high"])).tolist()
     if not rows["flat"].iloc[int(np.argmax(middle))]:
@@ -225,6 +227,10 @@ def test_a_value_that_cannot_be_used_is_never_the_cheapest(session: bk.Session) 
     table = bk.what_if(session, threshold=[150_000, 1_000_000], window=170_000)
     assert table["overflows"].iloc[2] > 0 and table["flat"].tolist()[1:] == [True, False]
     assert "At 1,000,000, prompts exceed the window." in sentences_of(table)
+    alone = bk.what_if(session, threshold=[1_000_000], window=170_000)
+    assert not alone["flat"].any()
+    assert sentences_of(alone)[0] == "None of these values can be used."
+    assert "At 1,000,000, prompts exceed the window." in sentences_of(alone)
 
 
 def test_where_no_compaction_shows_the_error_of_the_rule_the_largest_stands_in() -> None:

@@ -23,7 +23,7 @@ import pandas as pd
 import regex
 
 from budgetkit.budget import Budget, brief, check_tokens, many, one_line, unknown_section
-from budgetkit.budget.errors import out_of_range, wrong_type
+from budgetkit.budget.errors import out_of_range, wrong_kind, wrong_type
 from budgetkit.budget.quoting import nearest_name
 from budgetkit.counters import (
     Count,
@@ -331,7 +331,7 @@ def check(
     uncounted = uncounted_parts(request, None, model, lambda: framing.charges(request))
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
-            raise TypeError(wrong_type("conversation", trace, "a Trace from budgetkit.load_traces"))
+            raise TypeError(wrong_kind("conversation", trace, "a Trace from budgetkit.load_traces"))
         if tools:
             trace = replace(trace, tools=tools)
         _check_messages(trace)
@@ -436,14 +436,14 @@ refusing_unreadable_files = partial(
 def _texts(prompts: Any) -> dict[str, str]:
     """Return the texts of the prompts, reading those given as a Path."""
     if not isinstance(prompts, Mapping):
-        raise TypeError(wrong_type("prompts", prompts, "a mapping from section to text"))
+        raise TypeError(wrong_kind("prompts", prompts, "a mapping from section to text"))
     if not prompts:
         raise ValueError("No prompts. Pass at least one, or leave prompts out.")
     texts = {}
     for section, prompt in prompts.items():
         where = f"prompt of section {brief(section)}"
         if not isinstance(prompt, str | Path):
-            raise TypeError(wrong_type(where, prompt, "a string or a Path"))
+            raise TypeError(wrong_kind(where, prompt, "a string or a Path"))
         text = read_text(str(prompt)) if isinstance(prompt, Path) else prompt
         if not _VISIBLE.search(text):
             raise ValueError(f"Empty {where}. Pass its text, or leave it out.")
@@ -501,7 +501,7 @@ def _recorded_request(trace: Trace) -> ProviderRequest:
     request = provider_request(body, shape, trace.messages, records)
     kinds_of_file = ["field "]
     if format not in format_table("marks")["requests"]:
-        kinds_of_file += ["message field ", "item "]
+        kinds_of_file += ["message field ", "part field ", "item "]
     names = [name for name in request.uncounted if not name.startswith((*kinds_of_file,))]
     functions = read_tools(trace.tools).functions
     names += [f"tool {tool_name(tool)}" for tool in request.tools if tool not in functions]

@@ -18,7 +18,7 @@ from warnings import catch_warnings
 import click
 
 from budgetkit.budget import Budget, brief, one_line, quoted, terminal_line, warn_caller
-from budgetkit.budget.errors import unknown_name
+from budgetkit.budget.errors import unknown_name, wrong_kind
 from budgetkit.counters import Counter, basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
 from budgetkit.inputs.budgets import AnyBudget, budget_in, budget_of, filled_in, read_budget
@@ -158,7 +158,7 @@ def tools_in(data: Any, where: str = "the list") -> list[dict[str, Any]]:
     except ValueError as error:
         raise ValueError(f"Invalid tools in {where}: {error}") from None
     if not tools.listed or "a tool without a name" in tools.uncounted:
-        raise ValueError(f"No named tools in {where}: {brief(data)}. Give each tool schema a name.")
+        raise ValueError(f"No named tools in {where}. Give each tool schema a name.")
     return [dict(tool) for tool in tools.listed]
 
 
@@ -197,7 +197,9 @@ def check_tools(data: Any) -> None:
             )
     for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
-        if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
+        if not isinstance(kind, str):
+            raise ValueError(wrong_kind("tool type", kind, "a string"))
+        if not _KINDS.fullmatch(kind):
             raise ValueError(f"Unknown tool type {brief(kind)}. Correct it, or leave it out.")
         if kind in ("function", "custom") and entry.keys() - keys["provider"]:
             _check_keys(entry, keys, "of a tool")
@@ -217,16 +219,14 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
         )
         for key, entry in value.items():
             if key in _TEXTS and not isinstance(entry, str | list | tuple | None):
-                raise ValueError(f"Invalid {brief(key)} in a tool: {brief(entry)}. Pass a string.")
+                raise ValueError(wrong_kind(f"{brief(key)} in a tool", entry, "a string"))
             if place == "of a schema" and not isinstance(entry, _SHAPES.get(key, object)):
-                raise ValueError(
-                    f"Invalid {brief(key)} in a tool: {brief(entry)}. Write it as valid JSON Schema."
-                )
+                raise ValueError(wrong_kind(f"{brief(key)} in a tool", entry, "valid JSON Schema"))
             members = entry.items() if key == "properties" and isinstance(entry, Mapping) else ()
             for name, member in members:
                 if not isinstance(member, Mapping | bool):
                     raise ValueError(
-                        f"Invalid property {brief(name)} in a tool: {brief(member)}. Pass its schema."
+                        wrong_kind(f"property {brief(name)} in a tool", member, "its schema")
                     )
             if key in keys["schemas"] and isinstance(entry, Mapping):
                 is_wrapped = "toolSpec" in keys[place] and entry.keys() == {"json"}

@@ -22,8 +22,11 @@ Names = tuple[str, ...]  # of an option or argument that is repeated
 
 
 def read_text(source: str) -> str:
-    """Read a text in UTF-8 from a file or standard input."""
-    raw = sys.stdin.buffer.read() if source == PIPE else Path(source).expanduser().read_bytes()
+    """Read a text in UTF-8 from a file, a pipe or standard input."""
+    path = Path(source).expanduser()
+    if path.is_char_device():  # it may never end
+        raise ValueError(f"Not a file: {one_line(source)}. Pass the path of a file.")
+    raw = sys.stdin.buffer.read() if source == PIPE else path.read_bytes()
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

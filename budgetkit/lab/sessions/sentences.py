@@ -348,8 +348,16 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     if np.isnan(attrs["rule_error"]) and table.at[0, "setting"] in ("threshold", "keep"):
         error += ". No automatic compaction shows the rule's error, so 9 % is assumed, the largest measured"
 
-    cheapest = min(row["middle"] for row in rows if row["flat"])
-    names = [row["name"] for row in rows if row["flat"]]
+    limits = []
+    if too_large := names_with_and([row["name"] for row in rows if row["overflows"]]):
+        limits.append(f"At {too_large}, prompts exceed the window.")
+    if stops := names_with_and([row["name"] for row in rows if row["stops"]]):
+        limits.append(f"At {stops}, the program would stop, because it compacts repeatedly.")
+    flat = [row for row in rows if row["flat"]]
+    if not flat:
+        return ["None of these values can be used.", *limits, f"{error}.", _NO_FORECAST]
+    cheapest = min(row["middle"] for row in flat)
+    names = [row["name"] for row in flat]
     if len(rows) == 1:
         sentences = [f"{names[0]} would have cost ${cheapest:,.2f}."]
     elif len(names) == len(rows):
@@ -366,7 +374,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         sentences.append(f"{words}.")
 
     # Of values that cost the same, choose the one that loses least.
-    chosen = min((row for row in rows if row["flat"]), key=lambda row: row["used_later"])
+    chosen = min(flat, key=lambda row: row["used_later"])
     few, *_, most = sorted([chosen, *rows], key=lambda row: row["used_later"])
     ends = [
         f"{row['name']} drops {row['used_later']:,}"
@@ -378,10 +386,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         sentences.append(
             f"Choose {chosen['name']}, which drops {lost} used later; {names_with_and(ends)}."
         )
-    if too_large := names_with_and([row["name"] for row in rows if row["overflows"]]):
-        sentences.append(f"At {too_large}, prompts exceed the window.")
-    if stops := names_with_and([row["name"] for row in rows if row["stops"]]):
-        sentences.append(f"At {stops}, the program would stop, because it compacts repeatedly.")
+    sentences += limits
     held_on = f" with {attrs['model']}" if attrs.get("model") else ""
     recorded = f"As recorded{held_on}, it cost ${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):

@@ -211,11 +211,11 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
     """Flag the values whose range overlaps the cheapest value's range.
 
-    Values at which a prompt exceeds the window or the program stops are excluded, unless there are no other values.
+    Values at which a prompt exceeds the window or the program stops are excluded. If all values are, no row is flagged.
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
-    usable: Any = middle[1:][is_usable[1:] | (not is_usable[1:].any())]
+    usable: Any = middle[1:][is_usable[1:]]
     table["flat"] = False
     if usable.notna().any():
         is_flat = table["low"] <= table["high"][usable.idxmin()]
@@ -377,7 +377,8 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
     older, newer = used[: len(used) // 2], used[len(used) // 2 :]
     tries = _added(older)
     middle: Any = (tries["least"] + tries["most"])[1:]
-    chosen = int(middle[tries["flat"][1:]].idxmin())
+    is_flat = tries["flat"][1:]
+    chosen = int(middle[is_flat | (not is_flat.any())].idxmin())
 
     # Bootstrap the newer sessions, first with the upper, then with the lower end of each range.
     tried = pd.DataFrame([table.iloc[chosen] for table in newer])

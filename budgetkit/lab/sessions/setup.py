@@ -19,7 +19,7 @@ import numpy as np
 
 import budgetkit.frames as pd
 from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import unknown_name, wrong_kind
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
@@ -304,7 +304,7 @@ def replay_setup(
         The conversation, prepared for replays.
     """
     if not isinstance(source, Trace | Session):
-        raise TypeError(wrong_type("conversation", source, "a Trace or a Session"))
+        raise TypeError(wrong_kind("conversation", source, "a Trace or a Session"))
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
     session = source if isinstance(source, Session) else None
@@ -335,7 +335,11 @@ def replay_setup(
     # A session may name a retired or unknown model.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
-    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
+    rules = cache or own_cache
+    if not isinstance(rules, PromptCache):
+        if rules not in [*CACHES]:
+            raise ValueError(unknown_name("prompt cache", rules, CACHES))
+        rules = CACHES[rules]
     if is_long and rules.lifetime is not None:
         rules = replace(rules, lifetime=3_600.0)
     own_window, disproved = _windows(trace, name)

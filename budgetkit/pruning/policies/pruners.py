@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.allocation import check_all, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, tokens_of
 from budgetkit.budget.quoting import brief
 from budgetkit.pruning.policies.policy import (
@@ -257,7 +257,7 @@ class Chain(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "policies", tuple(self.policies))
+        object.__setattr__(self, "policies", check_all("policies", self.policies, Policy))
 
     @cached_property
     def stages(self) -> tuple[Policy, ...]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.counters import (
     CalibratedCounter,
     ExactCounter,
@@ -322,7 +322,7 @@ class Framing:
 
 def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
-        raise TypeError(wrong_type("messages", messages, "a list of messages"))
+        raise TypeError(wrong_kind("messages", messages, "a list of messages"))
     return tuple(
         message if isinstance(message, Message) else Message(message) for message in messages
     )

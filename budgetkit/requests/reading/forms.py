@@ -69,7 +69,7 @@ _ITEMS = (
     "additional_tools",
 )
 _ITEM_ENDINGS = ("_call", "_output", "_approval_response")
-_ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
+_ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 #: Fields of a message in a request to OpenAI Responses.
 _ITEM_FIELDS = {"type", "id", "role", "content", "status", "phase"}
 

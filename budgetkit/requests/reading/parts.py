@@ -6,7 +6,6 @@ the fields of tool calls and results. Any other part keeps its type, so that `Me
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -37,8 +36,7 @@ def sorted_part(part: Any) -> list[Sorted]:
     {'name': 'weather', 'arguments': '{}'}
     """
     if not isinstance(part, Mapping):
-        text = part if isinstance(part, str) else json.dumps(part)
-        return [("text", {"type": "text", "text": text})]
+        return [("text", {"type": "text", "text": as_text(part)})]
     mark = _mark(part)
     thoughts, calls, results = map(format_table, ("thoughts", "calls", "results"))
     if mark in thoughts or part.get("thought") is True or part.get("isThought") is True:

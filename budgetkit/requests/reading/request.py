@@ -15,11 +15,11 @@ counted is listed, never silently omitted. The `shape` of a request has the same
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
@@ -46,6 +46,16 @@ _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resoluti
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
 # Settings that are on or off, by conditions in data/framings.toml.
 _SETTINGS = ("required", "none", "sequential", "thinking", "adaptive", "json_mode", "audio")
+# The system text of the formats with content parts.
+_SYSTEM = "system|systemInstruction.parts|system_instruction.parts"
+# Paths of the parts in a message, an item or a result.
+_INNER = (
+    "content",
+    "parts",
+    "output",
+    "toolResult.content",
+    "functionResponse.parts|function_response.parts",
+)
 _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
@@ -85,7 +95,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
                 f"Invalid JSON in the request: {error}. Pass the body as JSON text or a dictionary."
             ) from None
     if not isinstance(body, Mapping):
-        raise ValueError(wrong_type("request", body, "the body as JSON text or a dictionary"))
+        raise ValueError(wrong_kind("request", body, "the body as JSON text or a dictionary"))
     raw: Raw = body
     for field in _ENVELOPES:
         if isinstance(raw.get(field), Mapping) and not request_shape(raw):
@@ -123,7 +133,8 @@ def provider_request(
     `raw` has the other fields. `records` are the messages in the request's format, and `messages` are the same messages
     in OpenAI's chat format.
     """
-    row = read_toml("framings.toml")["request"][shape]
+    table = read_toml("framings.toml")
+    row = table["request"][shape]
     toolsets = [read_tools(value_at(raw, path)) for path in row.get("tools", ("tools",))]
     uncounted = [
         part
@@ -133,14 +144,28 @@ def provider_request(
         and value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
     ]
     messages_as_sent = [record for record in objects_in(records) if "role" in record]
-    for kind, holders in (("field", [raw]), ("message_field", messages_as_sent)):
-        known = row[f"{kind}s"].split()
+    model_fields = [as_object(raw.get("additionalModelRequestFields"))]
+    for kind, holders in (
+        ("field", [raw]),
+        ("message_field", messages_as_sent),
+        ("model_field", model_fields),
+    ):
+        known = row.get(f"{kind}s", "").split()
         uncounted += [
             f"{kind.replace('_', ' ')} {name}"
             for record in holders
             for name, value in record.items()
             if value and name not in known
         ]
+    known_fields = table["part_fields"]
+    parts = [*_parts([*records, *objects_in(value_at(raw, _SYSTEM))])]
+    for part in parts:
+        kind = text_or_empty(part.get("type"))
+        if kind in known_fields or "text" in part:
+            known = known_fields.get(kind, known_fields["text"]).split()
+            uncounted += [
+                f"part field {name}" for name, value in part.items() if value and name not in known
+            ]
     uncounted += [f"role {message.role}" for message in messages if message.role not in ROLES]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
 
@@ -153,15 +178,11 @@ def provider_request(
     # It is not published which encrypted reasoning is read again, or how many tokens it has.
     if any(record.get("encrypted_content") for record in objects_in(records)):
         uncounted.append("encrypted reasoning")
-    if any(
-        _SIGNATURES & part.keys() and "text" not in part
-        for record in objects_in(records)
-        for part in objects_in(record.get("parts"))
-    ):
+    if any(_SIGNATURES & part.keys() and "text" not in part for part in parts):
         uncounted.append("reasoning before a call")
 
     kinds = [
-        str(item["type"])
+        text_or_empty(item["type"])
         for item in (objects_in(records) if shape == "responses" else [])
         if item.get("type", "message") not in _READ_ITEMS
     ]
@@ -174,6 +195,21 @@ def provider_request(
         uncounted=tuple(dict.fromkeys(uncounted)),
         **request_settings(raw, shape),
     )
+
+
+def _parts(records: Any) -> Iterator[Raw]:
+    """Yield the content parts of messages and items, at any depth.
+
+    A call or result that is an object inside its part is yielded as a part of its own.
+    """
+    for record in objects_in(records):
+        if record.keys().isdisjoint(("role", "parts")):
+            yield record
+        for kind in read_toml("framings.toml")["part_fields"].keys() & record.keys():
+            if isinstance(record[kind], Mapping):
+                yield {**record[kind], "type": kind}
+        for path in _INNER:
+            yield from _parts(value_at(record, path))
 
 
 def request_shape(raw: Raw) -> str | None:

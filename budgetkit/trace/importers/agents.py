@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
 from os import PathLike
+from os.path import expanduser
 from pathlib import Path
 from typing import Any
 
@@ -369,7 +370,7 @@ def stored_session(source: str | PathLike[str]) -> Data | None:
 
     `source` is a session's file, or the path of a database followed by a session's id. Return None for any other path.
     """
-    path = Path(source).expanduser()
+    path = Path(expanduser(source))
     database = path.parent
     storage = database.parent.parent
     is_stored = database.suffix == ".db"
