@@ -387,6 +387,56 @@ def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
         assert answer in messages or len(messages) == 1
 
 
+def test_an_answer_that_paused_is_sent_back_before_the_result_of_its_server_tool() -> None:
+    """It was withheld as a call without a result, and the result that came was never sent."""
+    use = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+    said = [user("Capital?"), assistant([use])]
+    rest = assistant([found, {"type": "text", "text": "Lisbon."}])
+    talk = conversation(1_000)
+    talk.add(*said)
+    assert talk.request().messages == bk.trim(said, 1_000, len) == said
+    talk.add(rest)
+    request = talk.request()
+    assert (request.messages, request.left) == ([*said, rest], ())
+
+
+@pytest.mark.parametrize("tool", ["web_search_call", "mcp_call", "function_call"])
+def test_an_answer_with_reasoning_leaves_whole(tool: str) -> None:
+    """OpenAI refuses reasoning without the items that followed it, and these without their reasoning."""
+    call = {"type": tool, "id": "i", "name": "look", "arguments": "{}"}
+    text = [{"type": "output_text", "text": "Lisbon. " * 9}]
+    answer = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {**call, "output": "Seen."} if tool == "mcp_call" else call,
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": text},
+    ]
+    said = [user("Capital?"), *answer, user("Thank you.")]
+    if tool == "function_call":
+        call["call_id"] = "c"
+        said.insert(4, {"type": "function_call_output", "call_id": "c", "output": "Seen."})
+    for tokens in range(10, 300, 10):
+        talk = conversation(tokens, policies.Summarise(text=len), form="responses")
+        for item in said:
+            talk.add(item)
+        trimmed = bk.trim(said, tokens, len) if tokens > 20 else []
+        built = bk.build(window(tokens), len, history=said[:-1], current=said[-1]).messages
+        for sent in (talk.request().messages, trimmed, built):
+            assert [item for item in answer if item in sent] in ([], answer)
+
+
+def test_cache_breakpoints_alone_are_no_anthropic_messages() -> None:
+    """OpenRouter and LiteLLM take them in the texts of a chat message."""
+    text = {"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}
+    said = [user("Be brief.") | {"role": "system"}, user([text])]
+    talk = conversation(1_000)
+    talk.add(said)
+    request = talk.request()
+    assert (request.messages, request.system) == (said, None)
+    talk.add(assistant([{"type": "tool_use", "id": "1", "name": "look", "input": {}}]))
+    assert talk.request().messages == said[1:]
+
+
 def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
     declarations = [
         {"functionDeclarations": [{"name": "search", "parameters": {"type": "object"}}]}

@@ -2,7 +2,7 @@
 
     form         a message                                               unique features
     responses    {"type": "function_call", ...}                          items with a type and no role; input_text
-    anthropic    {"role": "user", "content": [{"type": "tool_result"}]}  blocks of these types; cache_control
+    anthropic    {"role": "user", "content": [{"type": "tool_result"}]}  blocks of these types
     converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
@@ -16,13 +16,15 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 A record with several tool results is split into one record per result; `places` are the positions of the message's
 blocks in the original record, `part` is the number of the message, and `parts` is the number of messages from the
 record. Some records become several messages but cannot be split, such as an answer with results of the provider's own
-tools. In that case, the first message has the record, and the other messages are only marked as parts of that record. A
-shortened message is marked as rewritten, and a result that must not be shortened is marked as whole.
+tools, or with reasoning of OpenAI Responses. In that case, the first message has all records, and the other messages are
+only marked as parts of them. A shortened message is marked as rewritten, and a result that must not be shortened is
+marked as whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal, get_args
 
 from budgetkit.message import ORIGIN, RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
@@ -51,6 +53,7 @@ _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
     "server_tool_use": "input",
+    "mcp_tool_use": "input",
     "thinking": "signature",  # Mistral's and Cohere's thinking has none
     "redacted_thinking": "data",
     "image": "source",
@@ -59,6 +62,8 @@ _ANTHROPIC: Mapping[str, str] = {
     "compaction": "content",
     "container_upload": "file_id",
 }
+#: Types of calls that the provider runs itself.
+_SERVED = ("server_tool_use", "mcp_tool_use", "mcp_call")
 #: Types of items other than messages in a request to OpenAI Responses.
 _ITEMS = (
     "reasoning",
@@ -68,7 +73,9 @@ _ITEMS = (
     "mcp_approval_request",
     "additional_tools",
 )
-_ITEM_ENDINGS = ("_call", "_output", "_approval_response")
+#: Endings of the types of items that the application writes, and of all items with such an ending.
+_ANSWERS = ("_output", "_approval_response")
+_ITEM_ENDINGS = ("_call", *_ANSWERS)
 _ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
 #: Fields of a message in a request to OpenAI Responses.
 _ITEM_FIELDS = {"type", "id", "role", "content", "status", "phase"}
@@ -155,7 +162,7 @@ def _is_chat_block(block: Raw) -> bool:
 def _is_anthropic(block: Raw) -> bool:
     kind = str(block.get("type"))
     own_field = "tool_use_id" if kind.endswith("_tool_result") else _ANTHROPIC.get(kind, "")
-    return "cache_control" in block or own_field in block
+    return own_field in block
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
@@ -220,6 +227,15 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
                     for part in range(new)
                 ]
     pair_results(read.messages, strict=True, pairing=pairing)
+    # OpenAI rejects reasoning without the items that follow it in its answer, and these items without their reasoning.
+    places = range(len(origins))
+    for is_answer, group in groupby(places, lambda at: _is_answer(read.messages[at], origins[at])):
+        answer = [*group]
+        records = [record for place in answer for record in origins[place]["records"]]
+        if is_answer and len(answer) > 1 and any(r.get("type") == "reasoning" for r in records):
+            for part, place in enumerate(answer):
+                kept = [] if part else records
+                origins[place] = {"form": form, "records": kept, "part": part, "parts": len(answer)}
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
             origin["bytes"] = True
@@ -231,6 +247,44 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
         is_unchanged = form == "chat" and origin["records"] == [fields]
         messages.append(Message(fields if is_unchanged else {**fields, ORIGIN: origin}))
     return messages
+
+
+def _is_answer(raw: Raw, origin: Raw | None) -> bool:
+    """Return True for items that the model writes in OpenAI Responses."""
+    return (
+        origin is not None
+        and origin["form"] == "responses"
+        and raw["role"] in ("assistant", "tool")
+        and not any(str(r.get("type")).endswith(_ANSWERS) for r in origin["records"])
+    )
+
+
+def join_answers(messages: Sequence[Message]) -> list[Message]:
+    """Join the items of each answer of OpenAI Responses that were read one by one.
+
+    >>> items = [{"type": "reasoning", "id": "rs_1"}, {"role": "assistant", "content": "Hello."}]
+    >>> (answer,) = join_answers([read_form([item], "responses", Pairing())[0] for item in items])
+    >>> answer.raw["origin"]["records"] == items
+    True
+    """
+    joined: list[Message] = []
+    for is_answer, group in groupby(messages, lambda m: _is_answer(m.raw, origin_of(m.raw))):
+        answer = [*group]
+        if is_answer and len(answer) > 1:
+            records = [record for m in answer for record in m.raw[ORIGIN]["records"]]
+            answer = read_form(records, "responses", Pairing())
+        joined += answer
+    return joined
+
+
+def served_calls(raw: Raw) -> set[str]:
+    """Return the ids of a record's calls that the provider runs itself.
+
+    An answer that paused at such a call is sent back without the result.
+    """
+    records = (origin_of(raw) or {}).get("records", ())
+    blocks = [block for record in records for block in objects_in(record.get("content"))]
+    return {str(b.get("id")) for b in (*records, *blocks) if b.get("type") in _SERVED}
 
 
 def _holds_bytes(value: Any) -> bool:
