@@ -44,7 +44,13 @@ from budgetkit.plan import Grant, Item, fit
 from budgetkit.pruning import WHOLE, History, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.requests import read_tools
-from budgetkit.requests.reading.forms import form_of_all, join_answers, origin_of, place_in_record, served_calls
+from budgetkit.requests.reading.forms import (
+    form_of_all,
+    join_answers,
+    origin_of,
+    place_in_record,
+    served_calls,
+)
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
 from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter

@@ -16,9 +16,9 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 A record with several tool results is split into one record per result; `places` are the positions of the message's
 blocks in the original record, `part` is the number of the message, and `parts` is the number of messages from the
 record. Some records become several messages but cannot be split, such as an answer with results of the provider's own
-tools, or with reasoning of OpenAI Responses. In that case, the first message has all records, and the other messages are
-only marked as parts of them. A shortened message is marked as rewritten, and a result that must not be shortened is
-marked as whole.
+tools, or an answer of OpenAI Responses with reasoning. In that case, the first message has all records of the answer,
+and the other messages are only marked as parts. A shortened message is marked as rewritten, and a result that must not
+be shortened is marked as whole.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _ITEMS = (
     "mcp_approval_request",
     "additional_tools",
 )
-#: Endings of the types of items that the application writes, and of all items with such an ending.
+#: Endings of the types of items that the application writes.
 _ANSWERS = ("_output", "_approval_response")
 _ITEM_ENDINGS = ("_call", *_ANSWERS)
 _ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
