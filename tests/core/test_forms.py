@@ -569,6 +569,70 @@ def test_a_picture_goes_from_one_form_to_another_with_its_media_type(form: str) 
         assert PICTURES[other] in result_parts(sent[-1], other)
 
 
+PDF = {"mime": "application/pdf", "data": "JVBERi0="}
+FILE = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}
+FILES: dict[str, Raw] = {
+    "anthropic": {
+        "type": "document",
+        "source": {"type": "base64", "media_type": PDF["mime"], "data": PDF["data"]},
+    },
+    "chat": {"type": "file", "file": FILE},
+    "converse": {"document": {"format": "pdf", "name": "a", "source": {"bytes": PDF["data"]}}},
+    "gemini": {"inlineData": {"mimeType": PDF["mime"], "data": PDF["data"]}},
+    "responses": {"type": "input_file", **FILE},
+}
+RECORDINGS: dict[str, Raw] = {
+    "chat": {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+    "gemini": {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}},
+}
+
+
+def parts_sent(part: Raw, came: str, form: str) -> tuple[list[Raw], bool]:
+    """Return the parts of a message in another form, and whether a loss is named."""
+    talk = conversation(10_000, form=form)
+    talk.add({"role": "user", "parts" if came == "gemini" else "content": [part]})
+    request = talk.request()
+    (message,) = request.messages
+    lost = any("cannot hold it" in warning for warning in request.warnings)
+    return message["parts" if form == "gemini" else "content"], lost
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("came", FORMS)
+def test_files_and_recordings_go_from_one_form_to_another_or_are_named(
+    came: str, form: str
+) -> None:
+    """A PDF in Anthropic's shape was sent to Gemini as it was."""
+    ((part,), lost) = parts_sent(FILES[came], came, form)
+    names = ("filename", "name")
+    assert not lost
+    assert [*part] == [*FILES[form]]
+    assert [value for name, value in sorted(leaves(part)) if name not in names] == [
+        value for name, value in sorted(leaves(FILES[form])) if name not in names
+    ]
+    if came in RECORDINGS:
+        ((part,), lost) = parts_sent(RECORDINGS[came], came, form)
+        assert lost is (form not in RECORDINGS)
+        assert lost or part == RECORDINGS[form]
+
+
+def leaves(value: Raw) -> list[tuple[str, str]]:
+    return [
+        leaf
+        for name, inner in value.items()
+        for leaf in (leaves(inner) if isinstance(inner, dict) else [(name, inner)])
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_images_of_ollama_go_out_as_the_form_has_them(form: str) -> None:
+    talk = conversation(10_000, form=form)
+    talk.add({**user("Look."), "images": ["iVBORw0KGgo="]})
+    (message,) = talk.request().messages
+    assert ("images" in message) is (form == "chat")
+    assert "iVBORw0KGgo=" in json.dumps(message)
+
+
 def test_a_picture_beside_a_result_of_gemini_is_counted() -> None:
     look = {"functionCall": {"name": "look", "args": {}}}
     result = {"name": "look", "response": {"result": "Lisbon"}}

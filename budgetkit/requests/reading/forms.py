@@ -76,6 +76,7 @@ _ITEMS = (
 #: Endings of the types of items that the application writes.
 _ANSWERS = ("_output", "_approval_response")
 _ITEM_ENDINGS = ("_call", *_ANSWERS)
+_CHAT_PARTS = ("text", "image_url", "file", "input_audio")
 _ITEM_PARTS = {"input_text", "output_text", "input_image", "input_file"}
 #: Fields of a message in a request to OpenAI Responses.
 _ITEM_FIELDS = {"type", "id", "role", "content", "status", "phase"}
@@ -129,7 +130,7 @@ def is_item_among(record: Any) -> bool:
     if record.get("role") in _SPEAKERS:
         # Items have no blocks of these types, but messages in OpenAI's chat format do.
         blocks = objects_in(record.get("content"))
-        is_chat = any(block.get("type") in ("text", "image_url") for block in blocks)
+        is_chat = any(block.get("type") in _CHAT_PARTS for block in blocks)
         return kind not in (None, "message") or (record.keys() <= _ITEM_FIELDS and not is_chat)
     return isinstance(kind, str) and not is_record(record)
 
@@ -227,15 +228,6 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
                     for part in range(new)
                 ]
     pair_results(read.messages, strict=True, pairing=pairing)
-    # OpenAI rejects reasoning without the items that follow it in its answer, and these items without their reasoning.
-    places = range(len(origins))
-    for is_answer, group in groupby(places, lambda at: _is_answer(read.messages[at], origins[at])):
-        answer = [*group]
-        records = [record for place in answer for record in origins[place]["records"]]
-        if is_answer and len(answer) > 1 and any(r.get("type") == "reasoning" for r in records):
-            for part, place in enumerate(answer):
-                kept = [] if part else records
-                origins[place] = {"form": form, "records": kept, "part": part, "parts": len(answer)}
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
             origin["bytes"] = True
@@ -249,30 +241,36 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     return messages
 
 
-def _is_answer(raw: Raw, origin: Raw | None) -> bool:
+def _is_answer(message: Message) -> bool:
     """Return True for items that the model writes in OpenAI Responses."""
+    origin = origin_of(message.raw) or {}
     return (
-        origin is not None
-        and origin["form"] == "responses"
-        and raw["role"] in ("assistant", "tool")
+        origin.get("form") == "responses"
+        and message.role in ("assistant", "tool")
         and not any(str(r.get("type")).endswith(_ANSWERS) for r in origin["records"])
     )
 
 
 def join_answers(messages: Sequence[Message]) -> list[Message]:
-    """Join the items of each answer of OpenAI Responses that were read one by one.
+    """Mark the items of each answer with reasoning as parts of one record.
+
+    OpenAI Responses rejects reasoning without the items that follow it in its answer, and these items without their
+    reasoning.
 
     >>> items = [{"type": "reasoning", "id": "rs_1"}, {"role": "assistant", "content": "Hello."}]
-    >>> (answer,) = join_answers([read_form([item], "responses", Pairing())[0] for item in items])
-    >>> answer.raw["origin"]["records"] == items
-    True
+    >>> read = [message for item in items for message in read_form([item], "responses", Pairing())]
+    >>> [len(message.raw["origin"]["records"]) for message in join_answers(read)]
+    [2, 0]
     """
     joined: list[Message] = []
-    for is_answer, group in groupby(messages, lambda m: _is_answer(m.raw, origin_of(m.raw))):
+    for is_answer, group in groupby(messages, _is_answer):
         answer = [*group]
-        if is_answer and len(answer) > 1:
-            records = [record for m in answer for record in m.raw[ORIGIN]["records"]]
-            answer = read_form(records, "responses", Pairing())
+        records = [r for m in answer if is_answer for r in m.raw[ORIGIN]["records"]]
+        if len(answer) > 1 and any(record.get("type") == "reasoning" for record in records):
+            origin = {"form": "responses", "records": records, "parts": len(answer), "whole": True}
+            for part, message in enumerate(answer):
+                answer[part] = Message({**message.raw, ORIGIN: {**origin, "part": part}})
+                origin["records"] = []
         joined += answer
     return joined
 
