@@ -12,6 +12,7 @@ from asyncio import gather
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress, groupby
 from numbers import Real
 from typing import Any
@@ -217,10 +218,7 @@ def build(
     first_speaker = rules.first_speaker(form)
 
     def paired(items: list[Item]) -> list[Item]:
-        sizes = framing.messages([item.payload for item in items], count, form)
-        return _paired(
-            [replace(item, tokens=size) for item, size in zip(items, sizes, strict=True)]
-        )
+        return _paired(items, framing.messages([item.payload for item in items], count, form))
 
     def cut_as_billed(item: Item, limit: int, allocation: Allocation) -> Item | None:
         beyond = item.tokens - framing.message(item.payload, count)
@@ -233,12 +231,7 @@ def build(
             section: ListedSection(listing, count, framing, surplus if section == paying else 0)
             for section, listing in listings.items()
         }
-        return plan_with_listings(
-            items,
-            one_message,
-            cut_as_billed,
-            lambda priced, cut_priced: fit(budget, priced, cut_priced),
-        )
+        return plan_with_listings(items, one_message, cut_as_billed, partial(fit, budget))
 
     given = len(items + question)
     asked = {id(item.payload) for item in question}
@@ -421,37 +414,35 @@ def _items(section: str, values: list[Any], default_role: str) -> list[Item]:
     return [Item(section, 0, score=piece.score, payload=piece.message) for piece in pieces]
 
 
-def _paired(items: list[Item]) -> list[Item]:
-    """Group each call with its results and with all other messages of its record.
+def _paired(items: list[Item], sizes: list[int]) -> list[Item]:
+    """Set the sizes of items, and group each call with its results and its record.
 
     Calls without results, and results without calls, are left out, with the rest of their group. A result that came
     after another message is moved to its call.
     """
     messages = [item.payload for item in items]
     owners: dict[str, int] = {}
-    places: list[
-        tuple[int, int]
-    ] = []  # the first place of each group, and the place after which it is sent
+    groups: list[int] = []  # for each item, the place of the first message of its group
+    order: list[int] = []  # and the place after which it is sent
     plain = -1  # the last place of a message that is neither a call nor a result
     for place, message in enumerate(messages):
         first = place - place_in_record(message.raw)[0]
         owners.update({call.id: first for call in message.tool_calls})
-        owner = owners.get(message.tool_call_id or "", first)
-        places.append((owner, owner if owner < plain else place))
+        groups.append(owners.get(message.tool_call_id or "", first))
+        order.append(groups[-1] if groups[-1] < plain else place)
         if not (message.tool_calls or message.tool_call_id):
             plain = place
-    sizes = Counter(owner for owner, _ in places)
+    # the provider's own calls need no result
     served = {id for message in messages for id in served_calls(message.raw)}
     results = [Message({"role": "tool", "tool_call_id": id}) for id in served]
-    broken = {places[place][0] for place in unpaired([*messages, *results]) if place < len(items)}
-    return [
-        replace(
-            items[place], group=owner if sizes[owner] > 1 or messages[place].tool_calls else None
-        )
-        for place in sorted(range(len(items)), key=lambda place: (places[place][1], place))
-        for owner in [places[place][0]]
-        if owner not in broken
+    broken = {groups[place] for place in unpaired([*messages, *results]) if place < len(items)}
+    members = Counter(groups)
+    grouped = [
+        replace(item, tokens=size, group=group if members[group] > 1 else None)
+        for item, size, group in zip(items, sizes, groups, strict=True)
     ]
+    places = sorted(range(len(items)), key=order.__getitem__)
+    return [grouped[place] for place in places if groups[place] not in broken]
 
 
 def _pruned(items: list[Item], remaining: int, rules: RequestRules, form: Form) -> list[Item]:

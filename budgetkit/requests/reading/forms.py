@@ -252,7 +252,7 @@ def _is_answer(message: Message) -> bool:
 
 
 def join_answers(messages: Sequence[Message]) -> list[Message]:
-    """Mark the items of each answer with reasoning as parts of one record.
+    """Join the items of each answer, or mark them as parts of one record.
 
     OpenAI Responses rejects reasoning without the items that follow it in its answer, and these items without their
     reasoning.
@@ -260,14 +260,21 @@ def join_answers(messages: Sequence[Message]) -> list[Message]:
     >>> items = [{"type": "reasoning", "id": "rs_1"}, {"role": "assistant", "content": "Hello."}]
     >>> read = [message for item in items for message in read_form([item], "responses", Pairing())]
     >>> [len(message.raw["origin"]["records"]) for message in join_answers(read)]
-    [2, 0]
+    [2]
     """
     joined: list[Message] = []
     for is_answer, group in groupby(messages, _is_answer):
         answer = [*group]
         records = [r for m in answer if is_answer for r in m.raw[ORIGIN]["records"]]
+        if len(answer) > 1 and records:  # they may have been read one by one
+            answer = read_form(records, "responses", Pairing())
         if len(answer) > 1 and any(record.get("type") == "reasoning" for record in records):
-            origin = {"form": "responses", "records": records, "parts": len(answer), "whole": True}
+            origin: Data = {
+                "form": "responses",
+                "records": records,
+                "parts": len(answer),
+                "whole": True,
+            }
             for part, message in enumerate(answer):
                 answer[part] = Message({**message.raw, ORIGIN: {**origin, "part": part}})
                 origin["records"] = []
