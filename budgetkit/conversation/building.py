@@ -214,11 +214,11 @@ def build(
     last = [*question, *parts.get(question_section, ()), *items[-1:]]
     paying = last[0].section if last else ""
     priming = framing.primed(any(item.payload.role in SYSTEM_ROLES for item in items))
-    form = form or form_of_all(forms_of(item.payload.raw for item in items + question))
-    first_speaker = rules.first_speaker(form)
+    sent_form = form or form_of_all(forms_of(item.payload.raw for item in items + question))
+    first_speaker = rules.first_speaker(sent_form)
 
     def paired(items: list[Item]) -> list[Item]:
-        return _paired(items, framing.messages([item.payload for item in items], count, form))
+        return _paired(items, framing.messages([item.payload for item in items], count, sent_form))
 
     def cut_as_billed(item: Item, limit: int, allocation: Allocation) -> Item | None:
         beyond = item.tokens - framing.message(item.payload, count)
@@ -245,7 +245,7 @@ def build(
         plan = planned(others)
         remaining = (plan[history].limit if history in place else plan.free) - priming
         remaining -= sum(item.tokens for item in others if item.section == history)
-        pruned = _pruned([*compress(items, past)], remaining, rules, form)
+        pruned = _pruned([*compress(items, past)], remaining, rules, sent_form)
         start = past.index(True)
         items = paired([*others[:start], *pruned, *others[start:]])
 
@@ -277,7 +277,7 @@ def build(
         )
         check_sendable(map(Message, raws))
         toolset = read_tools(tools(plan))
-        sent = SentRequest.of(raws, form, framing, toolset)
+        sent = SentRequest.of(raws, sent_form, framing, toolset)
         surplus = sent.tokens(count) - plan.used
         # A plan that changes with each round has too many tokens rather than too few.
         if surplus == 0 or (surplus < 0 and round > _MOST_ROUNDS // 2):
@@ -285,7 +285,7 @@ def build(
         kept = [at for at, decision in enumerate(plan.decisions) if decision.outcome != "dropped"]
     if tell and (text := describe(plan, count, framing=framing)):
         raws.append({"role": "system", "content": text})
-        sent = SentRequest.of(raws, form, framing, toolset)
+        sent = SentRequest.of(raws, sent_form, framing, toolset)
     request = sent.written
     notices = []
     if omitted:

@@ -416,7 +416,9 @@ def test_an_answer_with_reasoning_leaves_whole(tool: str) -> None:
         call["call_id"] = "c"
         said.insert(4, {"type": "function_call_output", "call_id": "c", "output": "Seen."})
     for tokens in range(10, 300, 10):
-        talk = conversation(tokens, policies.Summarise(text=len), form="responses")
+        talk = conversation(
+            tokens, policies.Summarise(text=lambda messages: "In short."), form="responses"
+        )
         for item in said:
             talk.add(item)
         trimmed = bk.trim(said, tokens, len) if tokens > 20 else []

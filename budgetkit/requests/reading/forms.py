@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from budgetkit.message import ORIGIN, RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named
@@ -311,7 +311,7 @@ def is_bytes(value: Raw) -> bool:
     return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
 
 
-def form_of_all(forms: Collection[str]) -> str:
+def form_of_all(forms: Collection[str]) -> Form:
     """Return the format in which to send messages of the given formats.
 
     If ``forms`` has exactly one format other than chat, return that format; otherwise, return "chat".
@@ -320,7 +320,7 @@ def form_of_all(forms: Collection[str]) -> str:
     ('gemini', 'chat')
     """
     others = {*forms} - {"chat"}
-    return others.pop() if len(others) == 1 else "chat"
+    return cast(Form, others.pop()) if len(others) == 1 else "chat"
 
 
 def origin_of(raw: Raw) -> Raw | None:
