@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import inspect
 from asyncio import gather
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import compress, groupby
 from numbers import Real
 from typing import Any
 
@@ -24,6 +26,7 @@ from budgetkit.conversation.reading import (
     ListedSection,
     check_listings,
     check_sendable,
+    is_plain,
     listings_of,
     plan_with_listings,
     provider_form,
@@ -31,22 +34,28 @@ from budgetkit.conversation.reading import (
 )
 from budgetkit.conversation.rules import RequestRules
 from budgetkit.conversation.sent import SentRequest
-from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.reading.forms import Form, form_of_all, forms_of, place_in_record
+from budgetkit.requests.reading.forms import (
+    Form,
+    form_of_all,
+    forms_of,
+    place_in_record,
+    served_calls,
+)
 from budgetkit.requests.reading.writing import system_text
-from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in
+from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in, unpaired
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
 #: Names for the question in `build`, whatever the budget calls its section.
 QUESTION_NAMES = ("question", "query", "user", "current")
 #: Roles whose texts instruct the model and are sent as system messages.
 _INSTRUCT = ("system", "procedure")
+_MOST_ROUNDS = 8  # rounds of planning until the plan has the tokens of its request
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,6 @@ def build(
     """
     setup = setup_of(budget, counter, framing, model, window)
     rules = RequestRules.of(setup, policy, overrun="tell", start_on=start_on, form=form)
-    is_pruned = policy is not None or setup.policy is not None
     budget = rules.budget
     count = rules.count
     framing = rules.framing
@@ -180,7 +188,7 @@ def build(
             default_role = "system"
         elif is_question or section == question_section:
             default_role = "user"
-        section_items = _items(section, _as_list(value), default_role, count, framing)
+        section_items = _items(section, _as_list(value), default_role)
         if is_question and question:
             raise ValueError(
                 f"The question was given twice, once as {brief(keyword)}. Pass it once."
@@ -196,67 +204,95 @@ def build(
         else:
             parts[section] = section_items
 
-    # The tokens that a request costs beyond its messages are added to its last message.
+    # The order of a request, in which each result follows its call.
     place = {section: number for number, section in enumerate(budget.sections)}
     order = sorted(parts, key=lambda section: place.get(section, len(place)))
-    filled = [section for section in order if parts[section]]
-    last = None
-    has_system = any(
-        item.payload.role in SYSTEM_ROLES for section in filled for item in parts[section]
-    )
-    priming = framing.primed(has_system)
+    items = [item for section in order for item in parts[section]]
     listings = listings_of(as_one)
-    written_parts = [(section, item.payload.raw) for section in parts for item in parts[section]]
+    written_parts = [(item.section, item.payload.raw) for item in items]
     check_listings(listings, written_parts, {**parts, **place})
-    if question:
-        question = _primed(question, priming)
-    elif filled:
-        last = question_section if question_section in filled else filled[-1]
-        if last not in listings:
-            parts[last] = _primed(parts[last], priming)
+    last = [*question, *parts.get(question_section, ()), *items[-1:]]
+    paying = last[0].section if last else ""
+    priming = framing.primed(any(item.payload.role in SYSTEM_ROLES for item in items))
+    sent_form = form or form_of_all(forms_of(item.payload.raw for item in items + question))
+    first_speaker = rules.first_speaker(sent_form)
 
-    # A section that becomes one message is counted as one.
-    one_message = {
-        section: ListedSection(listing, count, framing, priming if section == last else 0)
-        for section, listing in listings.items()
-    }
+    def paired(items: list[Item]) -> list[Item]:
+        return _paired(items, framing.messages([item.payload for item in items], count, sent_form))
 
-    def planned(items: Sequence[Item]) -> Plan:
-        return plan_with_listings(
-            items, one_message, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced)
-        )
+    def cut_as_billed(item: Item, limit: int, allocation: Allocation) -> Item | None:
+        beyond = item.tokens - framing.message(item.payload, count)
+        shorter = cut(item, limit - beyond, allocation)
+        return shorter and replace(shorter, tokens=shorter.tokens + beyond)
+
+    def planned(items: Sequence[Item], surplus: int = 0) -> Plan:
+        # A section that becomes one message is counted as one.
+        one_message = {
+            section: ListedSection(listing, count, framing, surplus if section == paying else 0)
+            for section, listing in listings.items()
+        }
+        return plan_with_listings(items, one_message, cut_as_billed, partial(fit, budget))
+
+    given = len(items + question)
+    asked = {id(item.payload) for item in question}
+    items = paired(items + question)
+    omitted = given - len(items)
 
     # A policy prunes the history to the tokens that the other sections and the question leave.
-    if is_pruned and history in parts:
-        others = [
-            item for section in order if section != history for item in parts[section]
-        ] + question
+    past = [item.section == history and id(item.payload) not in asked for item in items]
+    if (policy is not None or setup.policy is not None) and any(past):
+        others = [item for item, is_past in zip(items, past, strict=True) if not is_past]
         plan = planned(others)
-        remaining = plan[history].limit if history in place else plan.free
-        remaining -= sum(item.tokens for item in question if item.section == history)
-        if last == history:
-            parts[history] = _primed(_pruned(parts[history], remaining - priming, rules), priming)
-        else:
-            parts[history] = _pruned(parts[history], remaining, rules)
+        remaining = (plan[history].limit if history in place else plan.free) - priming
+        remaining -= sum(item.tokens for item in others if item.section == history)
+        pruned = _pruned([*compress(items, past)], remaining, rules, sent_form)
+        start = past.index(True)
+        items = paired([*others[:start], *pruned, *others[start:]])
 
-    items = [item for section in order for item in parts[section]] + question
-    plan = planned(items)
+    # The plan is made again until it has the tokens of its request. Tokens beyond the messages are added to the last
+    # message that is kept, and saved tokens are subtracted from the largest.
     not_sent: list[Item] = []
-    while rules.first_speaker(form) == "user" and (early := _before_user(plan)):
-        not_sent += [
-            items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"
-        ]
-        items = [item for place, item in enumerate(items) if place not in early]
-        plan = planned(items)
-    raws = json_value(messages(plan, context_role, question_last=bool(question), as_one=listings))
+    more, surplus = 0, priming
+    kept = [*range(len(items))]
+    for round in range(_MOST_ROUNDS):
+        own = [at for at in kept if items[at].section not in listings]
+        if own and paying not in listings:
+            payer = max(own, key=lambda at: (items[at].section == paying, at))
+            if items[payer].tokens + surplus < 0:
+                payer = max(own, key=lambda at: items[at].tokens)
+            tokens = max(0, items[payer].tokens + surplus)
+            items[payer] = replace(items[payer], tokens=tokens)
+        more += surplus
+        plan = planned(items, more)
+        while first_speaker == "user" and (early := _before_user(plan)):
+            not_sent += [
+                items[place]
+                for place in sorted(early)
+                if plan.decisions[place].outcome != "dropped"
+            ]
+            items = [item for place, item in enumerate(items) if place not in early]
+            plan = planned(items, more)
+        raws = json_value(
+            messages(plan, context_role, question_last=bool(question), as_one=listings)
+        )
+        check_sendable(map(Message, raws))
+        toolset = read_tools(tools(plan))
+        sent = SentRequest.of(raws, sent_form, framing, toolset)
+        surplus = sent.tokens(count) - plan.used
+        # A plan that changes with each round has too many tokens rather than too few.
+        if surplus == 0 or (surplus < 0 and round > _MOST_ROUNDS // 2):
+            break
+        kept = [at for at, decision in enumerate(plan.decisions) if decision.outcome != "dropped"]
     if tell and (text := describe(plan, count, framing=framing)):
         raws.append({"role": "system", "content": text})
-    check_sendable(map(Message, raws))
-    sent = SentRequest.of(
-        raws, form or form_of_all(forms_of(raws)), framing, read_tools(tools(plan))
-    )
+        sent = SentRequest.of(raws, sent_form, framing, toolset)
     request = sent.written
     notices = []
+    if omitted:
+        notices.append(
+            f"Omitted {many(omitted, 'message')}, because a call has no result or a result has no call. Add the "
+            "missing messages."
+        )
     if not_sent:
         size = sum(item.tokens for item in not_sent)
         notices.append(
@@ -360,50 +396,57 @@ def _as_list(value: Any) -> list[Any]:
     return [*value]
 
 
-def _items(
-    section: str, values: list[Any], default_role: str, count: Count, framing: Framing
-) -> list[Item]:
-    """Convert the contents of one section to counted items."""
+def _items(section: str, values: list[Any], default_role: str) -> list[Item]:
+    """Convert the contents of one section to items, not yet counted."""
     where = f"section {brief(section)}"
     pieces: list[Piece] = []
-    # Adjacent values in a provider's format are read together, since they may be parts of one record.
-    for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
-        if is_foreign:
+    # Adjacent values in a provider's format, and messages between them, are read together, since they may be parts of
+    # one record.
+    is_foreign = any(provider_form(value) is not None for value in values)
+    for is_read, group in groupby(
+        values,
+        key=lambda value: is_foreign and (is_plain(value) or provider_form(value) is not None),
+    ):
+        if is_read:
             pieces += map(Piece, read_values(group))
         else:
             pieces += [piece_of(value, default_role, where) for value in group if value is not None]
-    messages = [piece.message for piece in pieces]
-    sizes = framing.messages(messages, count)
-
-    # A tool call is grouped with its results and all other messages of its record.
-    owner = {
-        call.id: (section, place)
-        for place, message in enumerate(messages)
-        for call in message.tool_calls
-    }
-    items: list[Item] = []
-    for piece, size in zip(pieces, sizes, strict=True):
-        message = piece.message
-        call_id = message.tool_calls[0].id if message.tool_calls else message.tool_call_id
-        group_id: Hashable = owner.get(call_id or "")
-        if group_id is None and items and place_in_record(message.raw)[0]:
-            group_id = items[-1].group
-        items.append(Item(section, size, score=piece.score, payload=message, group=group_id))
-    return items
+    return [Item(section, 0, score=piece.score, payload=piece.message) for piece in pieces]
 
 
-def _primed(items: list[Item], priming: int) -> list[Item]:
-    """Add the priming tokens of a request to its last item."""
-    return [
-        *items[:-1],
-        *(replace(item, tokens=item.tokens + priming) for item in items[-1:]),
+def _paired(items: list[Item], sizes: list[int]) -> list[Item]:
+    """Set the sizes of items, and group each call with its results and its record.
+
+    Calls without results, and results without calls, are left out, with the rest of their group. A result that came
+    after another message is moved to its call.
+    """
+    messages = [item.payload for item in items]
+    owners: dict[str, int] = {}
+    groups: list[int] = []  # for each item, the place of the first message of its group
+    order: list[int] = []  # and the place after which it is sent
+    plain = -1  # the last place of a message that is neither a call nor a result
+    for place, message in enumerate(messages):
+        first = place - place_in_record(message.raw)[0]
+        owners.update({call.id: first for call in message.tool_calls})
+        groups.append(owners.get(message.tool_call_id or "", first))
+        order.append(groups[-1] if groups[-1] < plain else place)
+        if not (message.tool_calls or message.tool_call_id):
+            plain = place
+    # the provider's own calls need no result
+    served = {id for message in messages for id in served_calls(message.raw)}
+    results = [Message({"role": "tool", "tool_call_id": id}) for id in served]
+    broken = {groups[place] for place in unpaired([*messages, *results]) if place < len(items)}
+    members = Counter(groups)
+    grouped = [
+        replace(item, tokens=size, group=group if members[group] > 1 else None)
+        for item, size, group in zip(items, sizes, groups, strict=True)
     ]
+    places = sorted(range(len(items)), key=order.__getitem__)
+    return [grouped[place] for place in places if groups[place] not in broken]
 
 
-def _pruned(items: list[Item], remaining: int, rules: RequestRules) -> list[Item]:
+def _pruned(items: list[Item], remaining: int, rules: RequestRules, form: Form) -> list[Item]:
     """Prune a history to the tokens that remain for it."""
-    if not items:
-        return []
     section = items[0].section
     framing = rules.framing
     turn = Message({"role": "user", "content": ""})
@@ -414,9 +457,9 @@ def _pruned(items: list[Item], remaining: int, rules: RequestRules) -> list[Item
         budget=Budget(window, (), [Allocation(section)], deficit="signed"),
         roles=dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section),
         section=section,
-        form=None,
+        form=form,
         start_on="user",
     )
     request, _ = first_request(alone, [*(item.payload for item in items), turn])
     messages = [*map(Message, request.messages[:-1])]
-    return _items(section, messages, "context", rules.count, framing)
+    return _items(section, messages, "context")

@@ -22,7 +22,14 @@ from budgetkit.plan import Item, Plan, allocate
 from budgetkit.plan.fitting import Cut
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
-from budgetkit.requests.reading.forms import ROWS, Form, form_of, is_item_among, read_form
+from budgetkit.requests.reading.forms import (
+    ROWS,
+    Form,
+    form_of,
+    is_item_among,
+    join_answers,
+    read_form,
+)
 from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.requests.reading.parts import as_list
 from budgetkit.trace import json_value, messages_in, messages_of
@@ -84,7 +91,7 @@ def read_values(
     pairing.forget_answered()
     return [
         message if (raw := json_value(message.raw)) is message.raw else Message(raw)
-        for message in messages
+        for message in join_answers(messages)
     ]
 
 

@@ -44,7 +44,13 @@ from budgetkit.plan import Grant, Item, fit
 from budgetkit.pruning import WHOLE, History, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.requests import read_tools
-from budgetkit.requests.reading.forms import form_of_all, origin_of, place_in_record
+from budgetkit.requests.reading.forms import (
+    form_of_all,
+    join_answers,
+    origin_of,
+    place_in_record,
+    served_calls,
+)
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
 from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter
@@ -167,6 +173,7 @@ class RunningTally(TallyState):
 
     def take(self, messages: Sequence[Message]) -> None:
         """Add and count the messages since the last request."""
+        messages = join_answers(messages)
         retrieved = [message.contexts for message in messages]
         texts = [*messages, *(passage.message for passages in retrieved for passage in passages)]
         sizes = self.rules.framing.messages(texts, self.sizes)
@@ -354,12 +361,16 @@ class RunningTally(TallyState):
         if message.tool_calls:
             ids = {call.id for call in message.tool_calls}
             self.calling_slots.update(dict.fromkeys(ids, first))
-            self.open_calls[first] = self.open_calls.get(first, set()) | ids - {""}
+            # The first message of its record, if that is an earlier message.
+            holder = self.entries[first].message if first in self.entries else message
+            ids -= {"", *served_calls(holder.raw)}
+            self.open_calls[first] = self.open_calls.get(first, set()) | ids
             return None
         caller = None if answered is None else self.calling_slots.get(answered)
         if caller is not None and answered:
             if answered not in self.open_calls.get(caller, ()):
-                return None  # a second result of the same call
+                # a result of the provider's own tool, or a second result of the same call
+                return caller if message.is_whole else None
             self.open_calls[caller] = self.open_calls[caller] - {answered}
         return caller
 

@@ -21,7 +21,12 @@ from budgetkit.requests.billing.charges import count_charges
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.billing.request_count import uncounted_parts
-from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
+from budgetkit.requests.reading.writing import (
+    LOST,
+    ProviderMessages,
+    system_text,
+    write_messages,
+)
 
 #: Formats whose providers require that a user message comes first.
 USER_FIRST = ("anthropic", "converse", "gemini")
@@ -180,7 +185,7 @@ class SentRequest:
         """Write chat messages in a format, and read them as providers do."""
         messages = write_messages(raws, form, most_head)
         if form == "chat":
-            read = tuple(map(Message, raws))
+            read = tuple(map(Message, messages.messages))
             kinds = (kind for message in read for kind in message.uncounted)
             billed = ProviderRequest(form, messages=read, uncounted=tuple(kinds))
         else:
@@ -218,6 +223,11 @@ class SentRequest:
             warnings.append(
                 "OpenAI's chat format accepts images only from users, not in a tool result. Send the image in a user "
                 'message, or choose another format, such as form="responses".'
+            )
+        if any(LOST in message.texts for message in messages):
+            warnings.append(
+                "A file or recording was left out, because this format cannot hold it. Send its text, or choose "
+                "another format."
             )
         if form == "converse" and any(
             "image_url" in part for message in self.written.messages for part in message["content"]

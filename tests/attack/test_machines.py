@@ -388,7 +388,8 @@ def calls_of(form: str, ids: list[str]) -> list[Any]:
         return [assistant(uses)]
     if form == "responses":
         call = {"type": "function_call", "name": "look", "arguments": "{}"}
-        return [{**call, "call_id": i} for i in ids]
+        thought = {"type": "reasoning", "id": f"rs_{ids[0]}", "summary": []}
+        return [thought, *({**call, "call_id": i} for i in ids)]
     if form == "anthropic":
         uses = [{"type": "tool_use", "id": i, "name": "look", "input": {}} for i in ids]
         return [assistant(uses)]
@@ -439,6 +440,7 @@ class RulesMachine(RuleBasedStateMachine):
         self.marks = 0
         self.broken = False
         self.inside: dict[str, set[str]] = {}  # of each summary, the marks that it stands for
+        self.answers: list[list[str]] = []  # the ids of the calls of each answer
 
     @initialize(
         rule=st.sampled_from([*sorted(GENERAL), *["summarise"] * 4]),
@@ -512,7 +514,9 @@ class RulesMachine(RuleBasedStateMachine):
             late: list[Any] = []
             for number, size, picture, when in steps:
                 ids = [self.mark("call")[1:-1] for _ in range(number)]
-                self.add(*calls_of(self.form, ids))
+                for message in calls_of(self.form, ids):
+                    self.add(message)
+                self.answers += [ids]
                 if saves:
                     self.restart()
                 if when == "never":
@@ -523,6 +527,7 @@ class RulesMachine(RuleBasedStateMachine):
                 if when == "late" and self.form != "gemini":
                     late += results
                     self.live -= {*MARK.findall(json.dumps(results))}
+                    self.ask()  # the next answer comes from another request
                     continue
                 self.add(*results)
                 self.ask()
@@ -565,6 +570,10 @@ class RulesMachine(RuleBasedStateMachine):
 
     def check(self, request: Any) -> None:
         assert [*RULES[self.form](request.messages)] == []
+        if self.form == "responses":  # an answer's calls leave with its reasoning
+            there = {item.get("call_id", item.get("id")) for item in request.messages}
+            for ids in self.answers:
+                assert len({id in there for id in [*ids, f"rs_{ids[0]}"]}) == 1
         assert request.over or request.tokens <= self.talk.budget.usable
         body = {"model": COUNTED_BY[self.form], **in_body(self.form, request)}
         assert request.tokens == bk.count_request(body).tokens

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import warnings
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.presets import PRESETS
 from budgetkit.requests import DEFAULT_FRAMING
-from tests.messages import assistant, calling, system, tool_result, user
+from tests.messages import assistant, calling, system, tool_call, tool_result, user
 
 COUNT = bk.counter("gpt-4o")
 HISTORY = [
@@ -92,6 +93,43 @@ def test_a_tool_call_leaves_with_its_result() -> None:
     budget = bk.presets.working_memory(60, output=0, history_floor=0)
     built = bk.build(budget, COUNT, history=said, current="And?")
     assert [message["role"] for message in built.messages] == ["user", "user"]
+
+
+@pytest.mark.parametrize(
+    ("form", "model"),
+    [("responses", "gpt-4o"), ("anthropic", "claude-haiku-4-5"), ("gemini", "gemini-2.5-flash")],
+)
+@pytest.mark.parametrize("window", [400, 2_000, 9_000])
+def test_a_plan_has_the_tokens_of_its_request_in_any_form(
+    form: Any, model: str, window: int
+) -> None:
+    """Parallel calls were planned as in a chat: 1,459 tokens where the request had 1,759."""
+    calls = [tool_call(f"c{n}", "look", '{"place": "Lisbon"}') for n in range(9)]
+    said = [user("Where?"), calling(*calls)]
+    said += [tool_result(call["id"], "Sunny. " * 30) for call in calls]
+    said += [assistant("Here."), user("And?"), calling(tool_call("never", "look"))]
+    budget = bk.presets.working_memory(window, output=50, history_floor=0)
+    built = bk.build(budget, model=model, history=said, current="Now?", form=form)
+    name = {"responses": "input", "gemini": "contents"}.get(form, "messages")
+    body = {"model": model, name: built.messages}
+    assert built.plan.used == bk.count_request(body).tokens <= window - 50
+    assert "never" not in json.dumps(built.messages)
+    assert any("a call has no result" in warning for warning in built.warnings)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [{"role": "user", "parts": [{"text": "word " * 900}]}],
+        [{"role": "user", "content": [{"text": "word " * 900}]}],
+    ],
+)
+def test_a_request_has_the_form_of_a_history_that_is_dropped(history: Any) -> None:
+    budget = bk.presets.working_memory(400, output=50, history_floor=0)
+    built = bk.build(budget, COUNT, history=history, current="Now?")
+    (message,) = built.messages
+    assert message.keys() == history[0].keys()
+    assert [*message.values()][1] == [{"text": "Now?"}]
 
 
 def test_stores_are_asked_at_the_same_time() -> None:

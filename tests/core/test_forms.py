@@ -387,6 +387,58 @@ def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
         assert answer in messages or len(messages) == 1
 
 
+def test_an_answer_that_paused_is_sent_back_before_the_result_of_its_server_tool() -> None:
+    """It was withheld as a call without a result, and the result that came was never sent."""
+    use = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+    said = [user("Capital?"), assistant([use])]
+    rest = assistant([found, {"type": "text", "text": "Lisbon."}])
+    talk = conversation(1_000)
+    talk.add(*said)
+    assert talk.request().messages == bk.trim(said, 1_000, len) == said
+    talk.add(rest)
+    request = talk.request()
+    assert (request.messages, request.left) == ([*said, rest], ())
+
+
+@pytest.mark.parametrize("tool", ["web_search_call", "mcp_call", "function_call"])
+def test_an_answer_with_reasoning_leaves_whole(tool: str) -> None:
+    """OpenAI refuses reasoning without the items that followed it, and these without their reasoning."""
+    call = {"type": tool, "id": "i", "name": "look", "arguments": "{}"}
+    text = [{"type": "output_text", "text": "Lisbon. " * 9}]
+    answer = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {**call, "output": "Seen."} if tool == "mcp_call" else call,
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": text},
+    ]
+    said = [user("Capital?"), *answer, user("Thank you.")]
+    if tool == "function_call":
+        call["call_id"] = "c"
+        said.insert(4, {"type": "function_call_output", "call_id": "c", "output": "Seen."})
+    for tokens in range(10, 300, 10):
+        talk = conversation(
+            tokens, policies.Summarise(text=lambda messages: "In short."), form="responses"
+        )
+        for item in said:
+            talk.add(item)
+        trimmed = bk.trim(said, tokens, len) if tokens > 20 else []
+        built = bk.build(window(tokens), len, history=said[:-1], current=said[-1]).messages
+        for sent in (talk.request().messages, trimmed, built):
+            assert [item for item in answer if item in sent] in ([], answer)
+
+
+def test_cache_breakpoints_alone_are_no_anthropic_messages() -> None:
+    """OpenRouter and LiteLLM take them in the texts of a chat message."""
+    text = {"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}
+    said = [user("Be brief.") | {"role": "system"}, user([text])]
+    talk = conversation(1_000)
+    talk.add(said)
+    request = talk.request()
+    assert (request.messages, request.system) == (said, None)
+    talk.add(assistant([{"type": "tool_use", "id": "1", "name": "look", "input": {}}]))
+    assert talk.request().messages == said[1:]
+
+
 def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
     declarations = [
         {"functionDeclarations": [{"name": "search", "parameters": {"type": "object"}}]}
@@ -517,6 +569,70 @@ def test_a_picture_goes_from_one_form_to_another_with_its_media_type(form: str) 
     for other in sorted(PICTURES):
         sent = bk.trim(said, 100_000, form=other)  # type: ignore[arg-type]
         assert PICTURES[other] in result_parts(sent[-1], other)
+
+
+PDF = {"mime": "application/pdf", "data": "JVBERi0="}
+FILE = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}
+FILES: dict[str, Raw] = {
+    "anthropic": {
+        "type": "document",
+        "source": {"type": "base64", "media_type": PDF["mime"], "data": PDF["data"]},
+    },
+    "chat": {"type": "file", "file": FILE},
+    "converse": {"document": {"format": "pdf", "name": "a", "source": {"bytes": PDF["data"]}}},
+    "gemini": {"inlineData": {"mimeType": PDF["mime"], "data": PDF["data"]}},
+    "responses": {"type": "input_file", **FILE},
+}
+RECORDINGS: dict[str, Raw] = {
+    "chat": {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+    "gemini": {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}},
+}
+
+
+def parts_sent(part: Raw, came: str, form: str) -> tuple[list[Raw], bool]:
+    """Return the parts of a message in another form, and whether a loss is named."""
+    talk = conversation(10_000, form=form)
+    talk.add({"role": "user", "parts" if came == "gemini" else "content": [part]})
+    request = talk.request()
+    (message,) = request.messages
+    lost = any("cannot hold it" in warning for warning in request.warnings)
+    return message["parts" if form == "gemini" else "content"], lost
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("came", FORMS)
+def test_files_and_recordings_go_from_one_form_to_another_or_are_named(
+    came: str, form: str
+) -> None:
+    """A PDF in Anthropic's shape was sent to Gemini as it was."""
+    ((part,), lost) = parts_sent(FILES[came], came, form)
+    names = ("filename", "name")
+    assert not lost
+    assert [*part] == [*FILES[form]]
+    assert [value for name, value in sorted(leaves(part)) if name not in names] == [
+        value for name, value in sorted(leaves(FILES[form])) if name not in names
+    ]
+    if came in RECORDINGS:
+        ((part,), lost) = parts_sent(RECORDINGS[came], came, form)
+        assert lost is (form not in RECORDINGS)
+        assert lost or part == RECORDINGS[form]
+
+
+def leaves(value: Raw) -> list[tuple[str, str]]:
+    return [
+        leaf
+        for name, inner in value.items()
+        for leaf in (leaves(inner) if isinstance(inner, dict) else [(name, inner)])
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_images_of_ollama_go_out_as_the_form_has_them(form: str) -> None:
+    talk = conversation(10_000, form=form)
+    talk.add({**user("Look."), "images": ["iVBORw0KGgo="]})
+    (message,) = talk.request().messages
+    assert ("images" in message) is (form == "chat")
+    assert "iVBORw0KGgo=" in json.dumps(message)
 
 
 def test_a_picture_beside_a_result_of_gemini_is_counted() -> None:

@@ -45,7 +45,9 @@ class MeasuredFraming(Framing):
 
     measured: tuple[int, ...] = ()
 
-    def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
+    def messages(
+        self, messages: Iterable[AnyMessage], counter: Count, form: str = "chat"
+    ) -> list[int]:
         """Return the conversation's billed sizes, or count the tokens of other messages.
 
         A list with as many messages as the conversation is taken to be the conversation. Other lists, such as the
@@ -54,7 +56,7 @@ class MeasuredFraming(Framing):
         listed = [*messages]
         if len(listed) == len(self.measured):
             return [*self.measured]
-        return Framing.messages(self, listed, counter)
+        return Framing.messages(self, listed, counter, form)
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,9 @@ class Framing:
         """
         return self.messages([message], counter)[0]
 
-    def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
+    def messages(
+        self, messages: Iterable[AnyMessage], counter: Count, form: str = "chat"
+    ) -> list[int]:
         """Count the tokens of each message in a list.
 
         Counting all messages at once can be faster than counting them one by one.
@@ -160,6 +162,8 @@ class Framing:
             results.
         counter : callable or str
             Function that counts the tokens in a text, or a counter's name. Its method ``many`` is used if it exists.
+        form : {"chat", "responses", "anthropic", "converse", "gemini"}
+            The format of the request, whose rules apply.
 
         Returns
         -------
@@ -169,7 +173,7 @@ class Framing:
         read = _as_messages(messages)
         charges = [
             charge
-            for charge in self.charges(ProviderRequest("chat", messages=read))
+            for charge in self.charges(ProviderRequest(form, messages=read))
             if charge.message is not None
         ]
         tokens = [0] * len(read)

@@ -2,7 +2,7 @@
 
     form         a message                                               unique features
     responses    {"type": "function_call", ...}                          items with a type and no role; input_text
-    anthropic    {"role": "user", "content": [{"type": "tool_result"}]}  blocks of these types; cache_control
+    anthropic    {"role": "user", "content": [{"type": "tool_result"}]}  blocks of these types
     converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
@@ -16,14 +16,16 @@ so that it can be sent unchanged (:mod:`budgetkit.requests.reading.writing`):
 A record with several tool results is split into one record per result; `places` are the positions of the message's
 blocks in the original record, `part` is the number of the message, and `parts` is the number of messages from the
 record. Some records become several messages but cannot be split, such as an answer with results of the provider's own
-tools. In that case, the first message has the record, and the other messages are only marked as parts of that record. A
-shortened message is marked as rewritten, and a result that must not be shortened is marked as whole.
+tools, or an answer of OpenAI Responses with reasoning. In that case, the first message has all records of the answer,
+and the other messages are only marked as parts. A shortened message is marked as rewritten, and a result that must not
+be shortened is marked as whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from itertools import groupby
+from typing import Any, Literal, cast, get_args
 
 from budgetkit.message import ORIGIN, RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named
@@ -51,6 +53,7 @@ _ANTHROPIC: Mapping[str, str] = {
     "tool_use": "input",
     "tool_result": "tool_use_id",
     "server_tool_use": "input",
+    "mcp_tool_use": "input",
     "thinking": "signature",  # Mistral's and Cohere's thinking has none
     "redacted_thinking": "data",
     "image": "source",
@@ -59,6 +62,8 @@ _ANTHROPIC: Mapping[str, str] = {
     "compaction": "content",
     "container_upload": "file_id",
 }
+#: Types of calls that the provider runs itself.
+_SERVED = ("server_tool_use", "mcp_tool_use", "mcp_call")
 #: Types of items other than messages in a request to OpenAI Responses.
 _ITEMS = (
     "reasoning",
@@ -68,7 +73,10 @@ _ITEMS = (
     "mcp_approval_request",
     "additional_tools",
 )
-_ITEM_ENDINGS = ("_call", "_output", "_approval_response")
+#: Endings of the types of items that the application writes.
+_ANSWERS = ("_output", "_approval_response")
+_ITEM_ENDINGS = ("_call", *_ANSWERS)
+_CHAT_PARTS = ("text", "image_url", "file", "input_audio")
 _ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 #: Fields of a message in a request to OpenAI Responses.
 _ITEM_FIELDS = {"type", "id", "role", "content", "status", "phase"}
@@ -122,7 +130,7 @@ def is_item_among(record: Any) -> bool:
     if record.get("role") in _SPEAKERS:
         # Items have no blocks of these types, but messages in OpenAI's chat format do.
         blocks = objects_in(record.get("content"))
-        is_chat = any(block.get("type") in ("text", "image_url") for block in blocks)
+        is_chat = any(block.get("type") in _CHAT_PARTS for block in blocks)
         return kind not in (None, "message") or (record.keys() <= _ITEM_FIELDS and not is_chat)
     return isinstance(kind, str) and not is_record(record)
 
@@ -155,7 +163,7 @@ def _is_chat_block(block: Raw) -> bool:
 def _is_anthropic(block: Raw) -> bool:
     kind = str(block.get("type"))
     own_field = "tool_use_id" if kind.endswith("_tool_result") else _ANTHROPIC.get(kind, "")
-    return "cache_control" in block or own_field in block
+    return own_field in block
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
@@ -233,6 +241,57 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     return messages
 
 
+def _is_answer(message: Message) -> bool:
+    """Return True for items that the model writes in OpenAI Responses."""
+    origin = origin_of(message.raw) or {}
+    return (
+        origin.get("form") == "responses"
+        and message.role in ("assistant", "tool")
+        and not any(str(r.get("type")).endswith(_ANSWERS) for r in origin["records"])
+    )
+
+
+def join_answers(messages: Sequence[Message]) -> list[Message]:
+    """Join the items of each answer, or mark them as parts of one record.
+
+    OpenAI Responses rejects reasoning without the items that follow it in its answer, and these items without their
+    reasoning.
+
+    >>> items = [{"type": "reasoning", "id": "rs_1"}, {"role": "assistant", "content": "Hello."}]
+    >>> read = [message for item in items for message in read_form([item], "responses", Pairing())]
+    >>> [len(message.raw["origin"]["records"]) for message in join_answers(read)]
+    [2]
+    """
+    joined: list[Message] = []
+    for is_answer, group in groupby(messages, _is_answer):
+        answer = [*group]
+        records = [r for m in answer if is_answer for r in m.raw[ORIGIN]["records"]]
+        if len(answer) > 1 and records:  # they may have been read one by one
+            answer = read_form(records, "responses", Pairing())
+        if len(answer) > 1 and any(record.get("type") == "reasoning" for record in records):
+            origin: Data = {
+                "form": "responses",
+                "records": records,
+                "parts": len(answer),
+                "whole": True,
+            }
+            for part, message in enumerate(answer):
+                answer[part] = Message({**message.raw, ORIGIN: {**origin, "part": part}})
+                origin["records"] = []
+        joined += answer
+    return joined
+
+
+def served_calls(raw: Raw) -> set[str]:
+    """Return the ids of a record's calls that the provider runs itself.
+
+    An answer that paused at such a call is sent back without the result.
+    """
+    records = (origin_of(raw) or {}).get("records", ())
+    blocks = [block for record in records for block in objects_in(record.get("content"))]
+    return {str(b.get("id")) for b in (*records, *blocks) if b.get("type") in _SERVED}
+
+
 def _holds_bytes(value: Any) -> bool:
     """Return True if a record contains saved bytes.
 
@@ -252,7 +311,7 @@ def is_bytes(value: Raw) -> bool:
     return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
 
 
-def form_of_all(forms: Collection[str]) -> str:
+def form_of_all(forms: Collection[str]) -> Form:
     """Return the format in which to send messages of the given formats.
 
     If ``forms`` has exactly one format other than chat, return that format; otherwise, return "chat".
@@ -261,7 +320,7 @@ def form_of_all(forms: Collection[str]) -> str:
     ('gemini', 'chat')
     """
     others = {*forms} - {"chat"}
-    return others.pop() if len(others) == 1 else "chat"
+    return cast(Form, others.pop()) if len(others) == 1 else "chat"
 
 
 def origin_of(raw: Raw) -> Raw | None:

@@ -19,6 +19,7 @@ from base64 import b64decode
 from binascii import Error
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from mimetypes import guess_type
 from typing import Any, get_args
 
 from budgetkit.budget import check_choice
@@ -32,10 +33,13 @@ from budgetkit.message import (
     Raw,
     ToolCall,
 )
+from budgetkit.requests.reading.formats import format_table, value_at
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
-from budgetkit.requests.reading.parts import objects_in, sorted_part
+from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
+#: The text sent in place of a file or recording that a format cannot hold.
+LOST = "[a file is left out, because this format cannot hold it]"
 # Fields that differ between formats.
 _FORM_FIELDS = {"reasoning_content", "tool_calls"}
 # Forms with the system text outside the messages.
@@ -324,6 +328,8 @@ def _with_others(text: Data, others: Sequence[Raw]) -> Any:
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
     """Convert a message to the provider's format, or skip an empty one."""
     message = Message(raw)
+    if form == "chat" and message.uncounted and isinstance(raw["content"], list):
+        return [{**raw, "content": [_media(part, form) for part in message.parts]}]
     if form == "chat":
         return [dict(raw)]
     if form == "responses":
@@ -353,6 +359,13 @@ def _parts_to_send(message: Message) -> list[Raw]:
         {"type": "text", "text": part["refusal"]} if "refusal" in part else part
         for part in message.parts or [{"type": "text", "text": message.text}]
     ]
+    for image in as_list(message.raw.get("images")):  # Ollama's
+        kind = format_table("media")["images"].get(str(image)[:4])
+        url = f"data:image/{kind};base64,{image}" if kind else image
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    if message.raw.get("audio"):  # of an answer of OpenAI
+        text = value_at(message.raw, "audio.transcript") or LOST
+        parts.append({"type": "text", "text": text})
     # A part without the key "text" is sent, such as an image.
     return [part for part in parts if "text" not in part or str(part["text"] or "").strip()]
 
@@ -377,7 +390,7 @@ def _items(message: Message) -> list[Data]:
     if parts or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
-        if not isinstance(content, str):
+        if not isinstance(content, str) or len(parts) > 1:
             content = [_item_part(part, kind) for part in parts]
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
@@ -388,6 +401,7 @@ def _items(message: Message) -> list[Data]:
 
 
 def _item_part(part: Raw, kind: str) -> Data:
+    part = _media(part, "responses")
     if part.get("type") == "text":
         return {"type": kind, "text": part.get("text")}
     if part.get("type") == "image_url":
@@ -399,29 +413,52 @@ def _item_part(part: Raw, kind: str) -> Data:
 
 
 def _block(part: Raw, form: str) -> Data:
-    """Convert a text or image to a block, leaving other parts unchanged."""
-    if isinstance(part.get("text"), str):
-        if form == "anthropic":
-            return dict(part)
+    """Convert a text, an image or a file to a block, leaving other parts unchanged."""
+    part = _media(part, form)
+    if isinstance(part.get("text"), str) and form != "anthropic":
         return {"text": part["text"]}
-    image = part.get("image_url")
-    address = image.get("url") if isinstance(image, Mapping) else image
-    if not isinstance(address, str):
-        return dict(part)
-    header, _, data = address.partition(";base64,")
-    mime = header.removeprefix("data:")
-    if form == "anthropic":
-        if not data:
-            return {"type": "image", "source": {"type": "url", "url": address}}
-        return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
-    if form == "gemini":
-        if not data:
-            return {"fileData": {"fileUri": address}}
-        return {"inlineData": {"mimeType": mime, "data": data}}
-    image_format = mime.partition("/")[2].replace("jpg", "jpeg")
-    if data:
-        return {"image": {"format": image_format, "source": {"bytes": data}}}
     return dict(part)
+
+
+def _media(part: Raw, form: str) -> Data:
+    """Convert an image, a file or a recording to the provider's format.
+
+    A note replaces a file or recording that the format cannot hold. Any other part is unchanged.
+    """
+    table = format_table("media")
+    data, address, mime, name, kind = (value_at(part, path) for path in table["paths"])
+    if not isinstance(data or address, str) or part.get("type") in table["unchanged"].get(form, ()):
+        return dict(part)
+    header, has_header, encoded = str(data or "").rpartition(";base64,")
+    is_image = part.get("type") == "image_url"
+    if is_image and not has_header:
+        address, encoded = data, ""
+    if kind:
+        mime = f"audio/{kind}" if "input_audio" in part else guess_type(f"a.{kind}")[0]
+    guess = header.removeprefix("data:") or guess_type(str(name))[0] or "application/pdf"
+    mime = str(mime or guess)
+    values = {
+        "data": encoded,
+        "address": address,
+        "mime": mime,
+        "name": name or "file.pdf",
+        "title": re.sub(r"[^\w -]", "-", str(name or "file"), flags=re.ASCII),
+        "subtype": re.sub("jpg$", "jpeg", mime.partition("/")[2]),
+        "audio": "wav" if "wav" in mime else "mp3",
+    }
+    sort = "image" if is_image else mime.partition("/")[0 if mime.startswith("audio") else 2]
+    if not encoded:
+        sort = f"{sort} address" if is_image or str(address).startswith("http") else ""
+    templates = {**table["sorts"].get("any" if encoded else "", {}), **table["sorts"].get(sort, {})}
+    lost = dict(part) if is_image else {"type": "text", "text": LOST}
+    return _filled(templates[form], values) if form in templates else lost
+
+
+def _filled(template: Any, values: Raw) -> Any:
+    """Replace the names in a template with their values."""
+    if isinstance(template, str):
+        return template.format(**values)
+    return {name: _filled(inner, values) for name, inner in template.items()}
 
 
 def _call_id(id: str) -> str:
