@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -200,8 +202,13 @@ def test_missing_numbers_are_no_proof_that_no_size_exists() -> None:
     budget = bk.Budget(8192, (), [bk.Allocation("history"), bk.Allocation("tools")])
     chats = [pd.DataFrame({"history": [500]}), pd.DataFrame({"history": [300], "tools": [2000]})]
     assert bk.deciding.solve(chats, budget, "window").value == 2300
-    wrong = [pd.concat(chats), [pd.concat(chats)], {"history": float("nan")}, {"history": -1}]
-    for demands in (*wrong, {"history": 4.7}, {"history": "many"}):
+    wrong: list[Any] = [
+        pd.concat(chats),
+        [pd.concat(chats)],
+        {"history": float("nan")},
+        {"history": -1},
+    ]
+    for demands in [*wrong, {"history": 4.7}, {"history": "many"}]:
         with pytest.raises(ValueError, match="Invalid demand of '(tools|history)'"):
             bk.deciding.solve(demands, budget, "window")
     with pytest.raises(ValueError, match="No demands"):
