@@ -320,6 +320,7 @@ def spellings(name: str) -> Iterator[str]:
             yield spelling
 
 
+@lru_cache(maxsize=4096)  # the price list has about 1,500 names
 def core_name(name: str) -> str:
     """Return a name's lower-case letters and digits.
 

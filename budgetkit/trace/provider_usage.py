@@ -42,7 +42,7 @@ _DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(_OPTIONAL, -1),
     **dict.fromkeys(_TIMES, 0.0),
     **dict.fromkeys(["side_chain", "left", "is_summary"], False),
-    **dict.fromkeys(["tier", "region"], ""),
+    **dict.fromkeys(["tier", "region", "id"], ""),
     **dict.fromkeys(["web_searches", "paid_tools", "media_tokens"], 0),
 }
 _MOST = 1 << 53
@@ -106,6 +106,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         - tier, region: the service tier and region, or "" if they do not affect the price
         - web_searches, paid_tools: numbers of calls that cost money
         - media_tokens: tokens of audio, and of images in the answer
+        - id: the ids of a Claude Code answer's message and request, or ""
 
     Examples
     --------

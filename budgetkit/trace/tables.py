@@ -48,6 +48,7 @@ _LINE = re.compile(r"[^\r\n]*+(?:\r?\n|\r)|[^\r\n]++")
 _BLOCK = 1 << 16
 # Cells, texts and properties of fonts in a workbook. openpyxl takes up to five times as long for other elements.
 _CHEAP = re.compile(rb"<(?:\w+:)?(?:[a-z]|is|si|sz|color|rFont|family|charset|scheme)[\s/>]")
+_DEEPEST = 300  # levels of nested lists and mappings in YAML
 _MOST_DIGITS = 3_000  # in a whole number of YAML, which may be hexadecimal
 _MAGIC = {
     b"PAR1": "parquet",
@@ -136,8 +137,7 @@ class TableReader:
         suffix = PurePosixPath(self.name).suffix
         if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
             try:
-                # from a stream, so that an error quotes no line of it
-                return [(1, _cell(yaml.load(io.StringIO(text), _Plain)))]
+                return [(1, _cell(_plain_yaml(text)))]
             except (yaml.YAMLError, ValueError, RecursionError) as error:
                 reason = " ".join(str(error).split())
                 raise ValueError(
@@ -489,11 +489,12 @@ def _is_text(kind: Any) -> bool:
     return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
-class _Plain(yaml.SafeLoader):
-    """A YAML loader that rejects aliases and repeated keys.
+# PyYAML's C extension reads five times faster than its Python code; not every wheel has it.
+_Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-    A small file with aliases could fill the memory.
-    """
+
+class _Plain(_Fast):  # type: ignore[misc]
+    """A YAML loader that rejects repeated keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         mapping = super().construct_mapping(node, deep)
@@ -501,12 +502,24 @@ class _Plain(yaml.SafeLoader):
             raise yaml.YAMLError("a key appears twice in one object")
         return mapping
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
+
+def _plain_yaml(text: str) -> Any:
+    """Read YAML, rejecting aliases and deep nesting.
+
+    A small file with aliases could fill the memory.
+    """
+    # Texts are read from a stream, so that an error quotes no line of it.
+    depth = 0
+    for event in yaml.parse(io.StringIO(text), _Plain):
+        if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError(
                 "aliases are not supported, since a small file with aliases can fill the memory"
             )
-        return super().compose_node(parent, index)
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"nested deeper than {_DEEPEST} levels")
+    return yaml.load(io.StringIO(text), _Plain)
 
 
 def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:

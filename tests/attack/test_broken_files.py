@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import struct
@@ -267,6 +268,17 @@ def test_only_the_owner_reads_the_file_of_bills(cache: Path) -> None:
     cache.chmod(0o644)
     assert _requests(cache) == [3]
     assert cache.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("value", ["NaN", '"12"', "1e999", "[]", "true", "9" * 400])
+@pytest.mark.parametrize("field", ["cost", "requests", "model", "day", "parts", "starts"])
+def test_a_bill_of_other_types_is_read_again(cache: Path, field: str, value: str) -> None:
+    assert _requests(cache) == [3]
+    bills = cache.read_text()
+    cache.write_text(re.sub(f'"{field}": [^,}}\\]]+', f'"{field}": {value}', bills))
+    assert run(["sessions", "--folder", str(cache.parent.parent / "sessions")]) == 0
+    assert _requests(cache) == [3]
+    assert cache.read_text() == bills or value == '"12"'
 
 
 @pytest.mark.parametrize("number", [1000.5, "many", True], ids=str)

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import budgetkit as bk
 from budgetkit.lab.replay.prefix import requests_of
+from budgetkit.models import resolve
 from tests.messages import assistant, user
 
 SAMPLES = Path(__file__).parents[1] / "formats"
@@ -168,6 +170,37 @@ def test_a_number_in_yaml_that_could_not_be_written_again_is_refused() -> None:
     stream.name = "chat.yaml"
     with pytest.raises(ValueError, match="too many digits"):
         bk.load_traces(stream)
+
+
+@pytest.mark.skipif(not hasattr(yaml, "CSafeLoader"), reason="PyYAML without its C extension")
+def test_a_long_list_in_yaml_is_read_in_seconds() -> None:
+    """750 kB of it took 18 s."""
+    stream = io.BytesIO(
+        b"messages:\n- role: user\n  content: hi\n  size: [" + b"a, " * 125_000 + b"a]"
+    )
+    stream.name = "chat.yaml"
+    begun = time.process_time()
+    assert len(bk.load_traces(stream)) == 1
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "text", ["- " * 100_000 + "a", "x: {a: " + "{a: " * 100_000, "x: &a [1]\ny: *a"]
+)
+def test_yaml_that_nests_deeply_or_repeats_itself_is_refused(text: str) -> None:
+    """PyYAML's C extension would end the process."""
+    stream = io.BytesIO(text.encode())
+    stream.name = "chat.yaml"
+    with pytest.raises(ValueError, match="invalid YAML"):
+        bk.load_traces(stream)
+
+
+def test_many_names_of_models_are_looked_up_in_a_second() -> None:
+    """Each one took 40 ms, in a session with 200 of them ten seconds."""
+    begun = time.process_time()
+    for number in range(200):
+        assert not resolve(f"model-of-2030-{number}").is_known
+    assert time.process_time() - begun < 4
 
 
 def test_parts_that_cannot_be_counted_are_listed_once() -> None:

@@ -1,6 +1,7 @@
 """Copied and missing requests: forks, branches, sub-agents beside their session, models told in some requests only."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.program import run
 
 Rows = list[dict[str, Any]]
 
@@ -108,6 +110,33 @@ def test_a_branch_of_claude_code_bills_its_own_requests(tmp_path: Path) -> None:
         assert "Not counted: 2 requests copied from an earlier session." in session.trace.warnings
 
 
+def test_a_request_of_a_resumed_session_is_billed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An earlier Claude Code copied the whole session, or its part after a compaction, into the file of the new one."""
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "cache"))
+    old = [claude(n, "user" if n % 2 else "assistant", f"text {n}") for n in range(1, 9)]
+    old[4] |= {"isCompactSummary": True}
+    new = [claude(9, "user", "and now?"), claude(10, "assistant", "done")]
+    other = [claude(21, "user", "hello"), claude(22, "assistant", "hello")]
+    folder = tmp_path / "sessions"
+    files = {"a": old, "b": old[4:] + new, "c": old + new, "d": other}
+    for day, (name, rows) in enumerate(files.items(), start=1):
+        path = written(folder, [row | {"sessionId": name} for row in rows], f"{name}.jsonl")
+        os.utime(path, (86_400 * day, 86_400 * day))
+    whole = bk.Session(folder / "b.jsonl").totals()
+    for _ in range(2):  # the second time from the cache
+        table = bk.sessions(folder, billed=True).set_index("project").iloc[::-1]
+        assert table["requests"].tolist() == [4, 1, 0, 1]
+        assert table["copied"].tolist() == [0, 2, 5, 0]
+        assert table["compactions"].tolist() == [1, 0, 0, 0]
+    assert whole["requests"] == 3
+    assert bk.sessions(folder, newest=2, billed=True)["requests"].tolist() == [1, 5]
+    assert run(["sessions", "--folder", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "Counted once: 7 requests that a resumed session repeats from an earlier one." in shown
+
+
 def test_sub_agents_belong_to_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     project = tmp_path / ".claude/projects/-w-demo"
@@ -127,6 +156,19 @@ def test_sub_agents_belong_to_a_session(tmp_path: Path, monkeypatch: pytest.Monk
         table = bk.sessions(folder, billed=True)
         assert table["requests"].tolist() == [6]
         assert table["cost"].iloc[0] == pytest.approx(3 * session.totals()["cost"])
+
+
+def test_a_sub_agent_in_both_files_is_one(tmp_path: Path) -> None:
+    main = [claude(1, "user", "go"), claude(2, "assistant", "ok")]
+    task = [claude(3, "user", "look"), claude(4, "assistant", "looked")]
+    progress = [
+        {"type": "progress", "sessionId": "s", "data": {"type": "agent_progress"} | about}
+        for about in ({"agentId": "a1", "message": event} for event in task)
+    ]
+    path = written(tmp_path, [*main, *progress])
+    side = [event | {"isSidechain": True, "agentId": "a1"} for event in task]
+    written(tmp_path, side, "s/subagents/agent-a1.jsonl")
+    assert [len(agent.usage) for agent in bk.Session(path).agents] == [1]
 
 
 def test_a_repeated_session_meta_changes_nothing(tmp_path: Path) -> None:

@@ -129,6 +129,13 @@ def test_records_that_nobody_knows_are_passed_over_and_counted() -> None:
     assert trace.warnings == ("Left out 2 records of unknown kinds: of-2030 (2).",)
 
 
+def test_a_compaction_of_qwen_code_is_named() -> None:
+    payload = {"info": {"originalTokenCount": 900}, "compressedHistory": []}
+    record = {"type": "system", "subtype": "chat_compression", "systemPayload": payload}
+    (trace,) = lines(user("u1", None, "one"), record, answer("a1", "u1", "two"))
+    assert trace.warnings == ("Left out 1 record of unknown kinds: chat_compression (1).",)
+
+
 def test_a_line_that_was_cut_by_another_is_left_out_and_named() -> None:
     first, last = json.dumps(user("u1", None, "one")), json.dumps(answer("a", None, "two"))
     written = f'{first}\n{{"type": "user", "uu{{"type"\n{last}'

@@ -306,7 +306,7 @@ def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
     assert SECRET not in kept.read_text() and "shop" not in kept.read_text()
 
     read: list[object] = []
-    monkeypatch.setattr("budgetkit.lab.sessions.listing.bill", lambda path: read.append(path))
+    monkeypatch.setattr("budgetkit.lab.sessions.listing._bills_of_group", read.append)
     assert run(["sessions"]) == 0
     assert capsys.readouterr().out == first and not read
     monkeypatch.undo()
@@ -361,7 +361,8 @@ def _raise_broken(*_: object, **__: object) -> None:
 @pytest.mark.parametrize("by", ["day", "project", "model", "agent"])
 def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -> None:
     place = (home / ONE).parent
-    (place / "two.jsonl").write_bytes((place / "one.jsonl").read_bytes())
+    others = (place / "one.jsonl").read_text().replace('"requestId": "', '"requestId": "two-')
+    (place / "two.jsonl").write_text(others)
     (place / "none.jsonl").write_text('{"type": "user"}\n')
     assert run(["sessions", "--by", by]) == 0
     shown = capsys.readouterr().out

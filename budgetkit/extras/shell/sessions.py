@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from budgetkit.budget import many
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions.listing import BILLED, bills_of, find, rows_of
 
@@ -115,6 +116,9 @@ def list_sessions(
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
     if not total["is_whole"]:
         show_lines("\u2265 marks sums that leave out sessions without a known cost.")
+    if total["copied"]:
+        number = many(total["copied"], "request")
+        show_lines(f"Counted once: {number} that a resumed session repeats from an earlier one.")
     if by is None and len(rows) > newest:
         show_lines(
             f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."

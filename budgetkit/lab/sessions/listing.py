@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from glob import escape
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +46,9 @@ BILLED = (
     "missed_cost",
     "compactions",
     "warnings",
+    "copied",
     "model",
 )
-_KEPT = {*BILLED, "parts"}
 _DATABASE = "opencode.db"
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz", _DATABASE)
 # The range of Python's dates, in seconds since 1970; a broken clock may be outside it.
@@ -122,7 +124,8 @@ def sessions(
         One row per session, with the columns number (counting from 1), program, changed (the time of the last change),
         project (a folder's name), megabytes (0 in a database) and path. If `billed` is true, it also has the columns
         requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from the cache), misses,
-        missed_cost, compactions, warnings (the number of sentences about unread records and unpriced tokens) and model.
+        missed_cost, compactions, warnings (the number of sentences about unread records and unpriced tokens), copied
+        (requests left out because an earlier session in the list contains them) and model.
         ``attrs["folders"]`` lists the searched folders.
 
     Raises
@@ -301,39 +304,88 @@ def bills_of(
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             content = json.loads(path.read_bytes())
             if content["by"] == _written_by():
-                kept = {key: row for key, row in content["bills"].items() if {*row} == _KEPT}
-    keys = [file.key for file in files]
-    unread = [file for file, key in zip(files, keys, strict=True) if key not in kept]
-    coming = _read_in_processes(unread) if in_processes else (bill(file.path) for file in unread)
+                bills = content["bills"].items()
+                kept = {key: row for key, row in bills if row.pop("check", "") == _checksum(row)}
+    keys = {file.path: file.key for file in files}
+    unread = [[file] for file in files if keys[file.path] not in kept]
+    number = len(kept)
     try:
-        for number, file in enumerate(unread):
-            if progress is not None:
-                progress(len(unread) - number)
-            kept[file.key] = next(coming)
+        for (file,), (row,) in _read(unread, progress, in_processes):
+            kept[keys[file.path]] = row
+
+        # A resumed session may repeat the records of an earlier one. Sessions that begin with the same answer are read
+        # together; the key of a later session depends on all the earlier ones.
+        groups: dict[str, list[SessionFile]] = {}
+        for file in sorted(files, key=lambda file: file.modified):
+            starts = kept[keys[file.path]]["starts"]
+            group = next((groups[start] for start in starts if start in groups), [])
+            group.append(file)
+            groups |= dict.fromkeys(starts, group)
+        copies = [*{id(group): group for group in groups.values()}.values()]
+        for group in copies:
+            for earlier, file in pairwise(group):
+                both = keys[earlier.path] + keys[file.path]
+                keys[file.path] = sha256(both.encode()).hexdigest()
+        unread = [group for group in copies if any(keys[file.path] not in kept for file in group)]
+        for group, rows in _read(unread, progress, in_processes):
+            kept |= {keys[file.path]: row for file, row in zip(group, rows, strict=True)}
     finally:
-        if progress is not None:
-            progress(0)
-        if path is not None and unread:
+        if path is not None and len(kept) > number:
             # If the folder is read-only, bills are not cached.
             with suppress(OSError):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.touch(mode=0o600)
                 path.chmod(0o600)
-                newest = dict([*kept.items()][-_MOST_BILLS:])
+                newest = {
+                    key: row | {"check": _checksum(row)}
+                    for key, row in [*kept.items()][-_MOST_BILLS:]
+                }
                 content = {"by": _written_by(), "bills": newest}
                 write_whole(path, json.dumps(content).encode())
-    return [kept[key] for key in keys]
+    return [kept[keys[file.path]] for file in files]
 
 
-def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
+def _checksum(row: dict[str, Any]) -> str:
+    """Return the checksum of a bill, which shows that its cached copy is unchanged."""
+    return sha256(json.dumps(row).encode()).hexdigest()
+
+
+def _read(
+    groups: list[list[SessionFile]], progress: Callable[[int], None] | None, in_processes: bool
+) -> Iterator[tuple[list[SessionFile], list[dict[str, Any]]]]:
+    """Read the bills of groups of sessions, and report progress.
+
+    In a group, each request is billed once.
+    """
+    coming = (_read_in_processes if in_processes else partial(map, _bills_of_group))(groups)
+    left = sum(map(len, groups))
+    try:
+        for group in groups:
+            if progress is not None:
+                progress(left)
+            rows, notes = next(coming)
+            for note in notes:
+                warnings.warn(note, stacklevel=3)
+            left -= len(group)
+            yield group, rows
+    finally:
+        if progress is not None:
+            progress(0)
+
+
+#: The bills of a group of sessions, and the warnings about their files.
+Bills = tuple[list[dict[str, Any]], list[Warning | str]]
+
+
+def _read_in_processes(groups: list[list[SessionFile]]) -> Iterator[Bills]:
     """Read the bills of sessions in order, in several processes if worthwhile."""
     from concurrent import futures  # cached bills need no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
 
-    paths = [file.path for file in files]
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    workers = min(cores, len(files), sum(file.size for file in files) // _PROCESS_SHARE)
+    size = sum(file.size for group in groups for file in group)
+    workers = min(cores, len(groups), size // _PROCESS_SHARE)
     done = 0
     if workers > 1:
         # If processes cannot start, or one is killed, the remaining bills are read here.
@@ -341,49 +393,46 @@ def _read_in_processes(files: list[SessionFile]) -> Iterator[dict[str, Any]]:
             context = get_context("fork" if sys.platform == "linux" else "spawn")
             pool = futures.ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN))
             try:
-                for totals, notes in pool.map(_bill_with_warnings, paths):
-                    for note in notes:
-                        warnings.warn(note, stacklevel=2)
+                for bills in pool.map(_bills_of_group, groups):
                     done += 1
-                    yield totals
+                    yield bills
             finally:
                 pool.shutdown(cancel_futures=True)
-    yield from map(bill, paths[done:])
+    yield from map(_bills_of_group, groups[done:])
 
 
-def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a session's bill, including its sub-agents.
+def _bills_of_group(files: list[SessionFile]) -> Bills:
+    """Read the bills of sessions, without requests that an earlier session contains.
 
-    Cache misses and compactions are counted for the main agent only. If the session cannot be read, all sums are None.
-    """
-    totals, notes = _bill_with_warnings(path)
-    for note in notes:
-        warnings.warn(note, stacklevel=2)
-    return totals
-
-
-def _bill_with_warnings(
-    path: str | os.PathLike[str],
-) -> tuple[dict[str, Any], list[Warning | str]]:
-    """Read a session's bill, and return it with its warnings.
-
-    The sum of warnings includes those about files of sub-agents, because a cached bill has only their number.
+    A bill includes sub-agents, but cache misses and compactions of the main agent only. If a session cannot be read,
+    its sums are None. The sum of warnings includes those about files of sub-agents, because a cached bill has only
+    their number.
     """
     module = import_module("budgetkit.lab.sessions.session")
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        try:
-            session = module.Session(Path(path))
-            parts = session.parts
-            # The misses and compactions of sub-agents are left out.
-            own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
-            parts += [part | own for agent in session.agents for part in agent.parts]
-            parts[-1]["warnings"] += len(caught)
-            totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
-            totals["model"] = session.model
-        except (ValueError, OSError, TypeError):
-            parts, totals = [{}], dict.fromkeys(BILLED)
-    notes = [warning.message for warning in caught]
-    return {**_known(totals), "parts": [*map(_known, parts)]}, notes
+    seen: set[str] = set()
+    rows = []
+    notes: list[Warning | str] = []
+    for file in files:
+        starts: list[str] = []
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            try:
+                session = module.Session(file.path)
+                parts = session.parts(seen)
+                # The misses and compactions of sub-agents are left out.
+                own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
+                parts += [part | own for agent in session.agents for part in agent.parts(seen)]
+                parts[-1]["warnings"] += len(caught)
+                totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
+                totals["model"] = session.model
+                for recorded in (session, *session.agents):
+                    starts += recorded.starts
+                    seen.update(filter(None, recorded.columns["id"]))
+            except (ValueError, OSError, TypeError):
+                parts, totals = [{}], dict.fromkeys(BILLED)
+        marks = [sha256(id.encode()).hexdigest()[:16] for id in starts]
+        rows.append(_known(totals) | {"parts": [*map(_known, parts)], "starts": marks})
+        notes += [warning.message for warning in caught]
+    return rows, notes
 
 
 def _known(sums: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from budgetkit.files import missing_extra
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, Miss, events, foretold, misses
+from budgetkit.lab.sessions.listing import BILLED
 from budgetkit.message import Data, replace_surrogates
 from budgetkit.models import price_list
 from budgetkit.plan import Floats, Ints
@@ -64,6 +65,7 @@ _COMPACTION: Data = {
     "next_cost": float("nan"),
     "miss_cost": 0.0,
 }
+_NO_SUMS: Data = dict.fromkeys(BILLED[:-1], 0)
 _HALF_HOUR = 1_800.0  # in seconds
 _JUMP = 0.1  # share of the prompt above which a difference is reported
 
@@ -131,9 +133,11 @@ class Session:
 
         The sums of the session do not include its sub-agents.
         """
+        # An agent may be both in the session's file and in a file of its own, which comes last.
+        beside = {trace.id: trace for trace in self._beside}
         return tuple(
             Session(trace, self.counter, self.prices)
-            for trace in self._beside
+            for trace in beside.values()
             if usage_columns(trace)["side_chain"].any()
         )
 
@@ -195,6 +199,10 @@ class Session:
     @cached_property
     def _billed(self) -> dict[str, Ints]:
         return {name: self.columns[column].astype("int64") for column, name in _BILLED.items()}
+
+    @property
+    def _compactions(self) -> Sequence[Data]:
+        return self.trace.fields.get("compactions") or ()
 
     @cached_property
     def _misses(self) -> list[Miss]:
@@ -369,7 +377,7 @@ class Session:
         places = self.columns["message_index"]
         writes_summary = self.columns["is_summary"]
         rows = []
-        for compaction in self.trace.fields.get("compactions") or ():
+        for compaction in self._compactions:
             at = compaction["at"]
             before = prompt[~writes_summary & (places >= 0) & (places < at)].tolist()
             row = _COMPACTION | {
@@ -464,37 +472,52 @@ class Session:
             "missed": missed,
             "missed_cost": sum((miss.cost for miss in self._misses), 0.0),
             "unexplained": strange / missed if missed else 0.0,
-            "compactions": len(self.trace.fields.get("compactions") or ()),
+            "compactions": len(self._compactions),
         }
 
-    @property
-    def parts(self) -> list[Data]:
-        """The sums for each day (in UTC) and model.
+    def parts(self, seen: Collection[str] = ()) -> list[Data]:
+        """Return the sums for each day (in UTC) and model.
 
-        The last part has all compactions and warnings. An unknown day is "".
+        The requests whose ids are in `seen` are left out and counted as copied. The last part has all compactions,
+        warnings and copied requests. An unknown day is "".
         """
-        parts: dict[tuple[str, str], Data] = {}
+        ids = self.columns["id"].tolist()
         missed = {miss.request - 1: miss.cost for miss in self._misses}
+        parts: dict[tuple[str, str], Data] = {}
         for number, time in enumerate(self.columns["time"].tolist()):
+            if ids[number] in seen:
+                continue
             day = "" if time != time else datetime.fromtimestamp(time, UTC).date().isoformat()
             model = self.columns["model"][number] or self.model or ""
-            part = parts.setdefault((day, model), {"day": day, "model": model})
-            values: Data = {
-                "requests": 1,
-                "prompt": int(self._billed["prompt"][number]),
-                "read": int(self._billed["read"][number]),
-                "cost": float(self.cost[number]),
-                "misses": int(number in missed),
-                "missed_cost": missed.get(number, 0.0),
-                "compactions": 0,
-                "warnings": 0,
-            }
-            part |= {name: part.get(name, 0) + value for name, value in values.items()}
-        for part in [*parts.values()][-1:]:
-            part["compactions"] = len(self.trace.fields.get("compactions") or ())
-            notes = (*self.trace.warnings, self.unpriced, self.price_gap)
-            part["warnings"] = sum(map(bool, notes))
+            part = parts.setdefault((day, model), {"day": day, "model": model, **_NO_SUMS})
+            part["requests"] += 1
+            part["prompt"] += int(self._billed["prompt"][number])
+            part["read"] += int(self._billed["read"][number])
+            part["cost"] += float(self.cost[number])
+            part["misses"] += number in missed
+            part["missed_cost"] += missed.get(number, 0.0)
+        if not parts:
+            parts["", ""] = {"day": "", "model": self.model or "", **_NO_SUMS}
+        last = [*parts.values()][-1]
+        # A compaction is copied if the next request is.
+        places = self.columns["message_index"]
+        for compaction in self._compactions:
+            following = [*self.columns["id"][places > compaction["at"]], ""][0]
+            last["compactions"] += following not in seen
+        last["warnings"] = sum(map(bool, (*self.trace.warnings, self.unpriced, self.price_gap)))
+        last["copied"] = sum(id in seen for id in ids)
         return [*parts.values()]
+
+    @property
+    def starts(self) -> list[str]:
+        """The ids of the first answer, and of the first one after each compaction.
+
+        A copy of the session has at least one of these answers.
+        """
+        ids = self.columns["id"]
+        places = self.columns["message_index"]
+        ends = [-2, -1, *(row["at"] for row in self._compactions)]
+        return [id for end in ends for id in [*filter(None, ids[places > end])][:1]]
 
     @property
     def sentence(self) -> str:

@@ -33,7 +33,14 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
     if type(value) is dict and path.isidentifier():  # one key, the usual case
         return value.get(path)
     for steps in _steps(path):
-        at = _walk(value, steps, unpack)
+        at = value
+        for place, step in enumerate(steps):
+            if type(at) is dict and step != "*":  # the usual case
+                at = at.get(step)
+                continue
+            if at is not None:
+                at = _walk(at, steps[place:], unpack)
+            break
         if at is not None:
             return at
     return None
@@ -108,11 +115,6 @@ def _steps(path: str) -> tuple[tuple[str, ...], ...]:
 
 def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
-        if type(value) is dict and step != "*":  # the usual case
-            value = value.get(step)
-            if value is None:
-                return None
-            continue
         value = unpacked(value) if unpack else value
         if step == "*":
             if isinstance(value, dict):

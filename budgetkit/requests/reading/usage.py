@@ -36,7 +36,7 @@ def usage_of(
     >>> usage_of({"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 800}}, 1)["context_tokens"]
     900
     """
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, Mapping) or not raw:
         return None
     about_request = {
         "message_index": message_index,

@@ -330,7 +330,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     return entries
 
 
-def _answer_id(record: Raw) -> Hashable | None:
+def _answer_id(record: Raw) -> tuple[str | None, ...] | None:
     """Return the ids of an answer's message and request, or None.
 
     The ids identify an answer that is split over several records. Return None if the record is not an answer, or has
@@ -378,6 +378,7 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
     """
     if _is_copied(entry.record):
         return None
+    ids = _answer_id(entry.record) or ("",)
     return billed(
         entry.usage,
         message_index,
@@ -385,6 +386,7 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
         time=entry.record.get("timestamp"),
         started=entry.started,
         side_chain=side_chain,
+        id=" ".join(filter(None, ids)) if all(ids) else "",
     )
 
 

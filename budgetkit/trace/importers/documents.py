@@ -202,10 +202,11 @@ def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     # A call that was logged as one object may have its answer and its usage beside the messages.
     if read.messages and value_at(raw_of(read.messages[-1]), "role") != "assistant":
         beside = _at(value, format_table("paths")["beside"])
-        if beside is value.get("choices"):
-            beside = {"choices": beside}
-        answer, counted = answered(beside, [], ITEMS, read.notes)
-        read.messages += answer
+        if beside is not None:
+            if beside is value.get("choices"):
+                beside = {"choices": beside}
+            answer, counted = answered(beside, [], ITEMS, read.notes)
+            read.messages += answer
     messages = objects_in([*map(raw_of, read.messages)])
     sums = value.get("usage") or counted or _sums(value)
     of_answer = usage_of(sums, len(messages) - 1, value.get("model"), value)
