@@ -1,5 +1,7 @@
 """The app: four tabs, one conversation, one budget. What is set in one tab is there in the next."""
 
+from typing import Any
+
 import pytest
 
 import budgetkit as bk
@@ -140,10 +142,13 @@ def test_an_example_that_is_pressed_is_shown_in_the_first_tab() -> None:
 
 def test_a_tab_is_computed_once_when_it_opens(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was drawn with the usual budget and then with the shared one: 28,000 messages were replayed six times."""
-    replayed = []
-    monkeypatch.setattr(
-        results, "replay", lambda *given, **named: replayed.append(given) or replay(*given, **named)
-    )
+    replayed: list[object] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        replayed.append(given)
+        return replay(*given, **named)
+
+    monkeypatch.setattr(results, "replay", counted)
     app = opened()
     app.open(PRUNING)
     assert len(replayed) == 3

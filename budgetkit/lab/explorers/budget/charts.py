@@ -331,10 +331,10 @@ def _figure(name: str, stage: BudgetStage) -> tuple[Question[...], Columns, str]
         return figures.counter_error, table, f"{note}."
 
     if name == "conversations" and stage.requests is not None:
-        turns = stage.requests.all_turns()
-        table = figures.conversations.answer(budget, turns)
+        batch = stage.requests.all_turns()
+        table = figures.conversations.answer(budget, batch)
         lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
-        note = f"{lost} lose something in at least one turn.{_cut_anywhere(turns)}"
+        note = f"{lost} lose something in at least one turn.{_cut_anywhere(batch)}"
         return figures.conversations, table, note
     raise LookupError(f"These settings have no figure {brief(name)}. Open a conversation.")
 
