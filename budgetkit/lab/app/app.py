@@ -114,15 +114,8 @@ class App(Shown):
         Parameters
         ----------
         number : int
-            Tab number, counting from 0.
-
-        Raises
-        ------
-        ValueError
-            If there is no such tab.
+            Tab number, counting from 0. A number out of range opens the nearest tab.
         """
-        if not 0 <= number < len(TABS):
-            raise ValueError(f"No tab {number}. Choose 0 to {len(TABS) - 1}.")
         self.view.shown = number
 
     def _show_example(self, _view: Tabs, values: dict[str, Any], _buffers: list[Any]) -> None:
@@ -200,12 +193,11 @@ def _with_texts(settings: Any, shared: BudgetSettings, library: Library) -> Any:
     If the conversation is the same or has no texts, the explorer's texts stay.
     """
     is_same = (settings.trace, settings.conversation) == (shared.trace, shared.conversation)
+    settings = settings.with_budget(shared)
     if is_same or shared.trace is None:
-        return settings.with_budget(shared)
+        return settings
     texts = kind_documents(library.conversations(shared.trace)[shared.conversation])
-    if not len(texts):
-        return settings.with_budget(shared)
-    return settings.with_budget(shared).showing(library.texts.add(OWN_TEXTS, texts))
+    return settings.showing(library.texts.add(OWN_TEXTS, texts)) if len(texts) else settings
 
 
 def _with_conversation(settings: Any, shared: BudgetSettings, _library: Library) -> Any:
