@@ -390,6 +390,10 @@ def _compact(
     compaction: Compaction, history: History, summaries: list[WrittenSummary]
 ) -> SummarisingCut:
     """Replace most of the history with one summary, if that saves tokens."""
+    # The summary of a part saves no more than that of the whole history, which is tested first since it is fast.
+    whole = history.tokens
+    if tokens_of(compaction.size, whole) + compaction.reattached >= whole:
+        return
     leaving = _units_to_compact(compaction, history)
     if not any(unit not in history.summaries for unit in leaving):
         return

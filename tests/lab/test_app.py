@@ -1,9 +1,13 @@
 """The app: four tabs, one conversation, one budget. What is set in one tab is there in the next."""
 
+from typing import Any
+
 import pytest
 
 import budgetkit as bk
+from budgetkit.lab.explorers.conversation import results
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.replay.replaying import replay
 from tests.lab.panel import labels
 
 DESIGN, TURNS, ACCURACY, PRUNING = range(4)
@@ -134,3 +138,57 @@ def test_an_example_that_is_pressed_is_shown_in_the_first_tab() -> None:
     assert app.view.shown == DESIGN
     card = bk.DesignCard("chat", "support-chat", window=16_384)
     assert app.card.view.state["headline"] == card.view.state["headline"]
+
+
+def test_a_tab_is_computed_once_when_it_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was drawn with the usual budget and then with the shared one: 28,000 messages were replayed six times."""
+    replayed: list[object] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        replayed.append(given)
+        return replay(*given, **named)
+
+    monkeypatch.setattr(results, "replay", counted)
+    app = opened()
+    app.open(PRUNING)
+    assert len(replayed) == 3
+
+
+def test_a_budget_that_a_tab_cannot_plan_is_a_sentence_in_it() -> None:
+    app = opened()
+    app.card.set(trace=None)
+    budget = bk.Budget(900, [], [bk.Allocation("chat", None)], roles={"user": "chat"})
+    app.card.load(bk.state.to_yaml(budget))
+    app.open(PRUNING)
+    pruning = app.tabs[PRUNING]
+    assert pruning is not None
+    assert "Unknown section" in pruning.status
+    assert pruning.budget.window == 1_050_000, "the usual budget is shown"
+
+
+@pytest.mark.parametrize(("sent", "opens"), [(99, PRUNING), (-1, DESIGN)])
+def test_a_tab_that_is_not_there_opens_the_nearest(sent: int, opens: int) -> None:
+    app = opened()
+    app.view.set_state({"shown": sent})
+    assert app.tabs[opens] is not None
+    app.open(TURNS)
+    assert app.tabs[TURNS] is not None
+
+
+@pytest.mark.parametrize("tab", [TURNS, ACCURACY, PRUNING])
+def test_a_reset_in_one_tab_keeps_the_conversation_of_all(tab: int) -> None:
+    """The tab of texts went back to the first conversation, which the other tabs then showed."""
+    app = opened()
+    app.card.pin()
+    app.open(tab)
+    app.open(DESIGN)
+    app.card.open("support-chat")
+    app.card.set(window=16_384)
+    app.open(tab)
+    explorer = app.tabs[tab]
+    assert explorer is not None
+    explorer.reset()
+    assert (explorer.budget.window, explorer.settings.path) == (8_192, "support-chat")
+    app.open(DESIGN)
+    assert app.card.config["trace"] == "support-chat"
+    assert app.card.settings.pins

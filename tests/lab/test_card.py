@@ -14,6 +14,7 @@ from budgetkit.lab.accuracy.corpora import shipped
 from budgetkit.lab.accuracy.kinds import by_kind
 from budgetkit.lab.app.headline import CLASSES, kind_documents
 from budgetkit.lab.app.strip import Room
+from budgetkit.lab.explorers.budget.results import FileRequests
 from budgetkit.message import Message
 from tests.lab.panel import shown
 
@@ -391,3 +392,9 @@ def test_a_card_opens_files_as_the_explorer_does() -> None:
     card.set(trace="support-chat")
     card.set(trace=None)
     assert (shown(card, "trace"), card.config["trace"]) == (None, None)
+
+
+def test_a_card_counts_one_conversation_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counted all 20,000 of a file for a figure that it does not have."""
+    monkeypatch.setattr(FileRequests, "demands", lambda *_: pytest.fail("all are counted"))
+    bk.DesignCard("chat", [bk.load_trace("support-chat"), bk.load_trace("mixed-language")])

@@ -538,6 +538,16 @@ def test_what_cannot_be_is_said_and_what_held_still_holds() -> None:
     assert not said(explorer).startswith("error "), "the next change is shown as ever"
 
 
+def test_a_reset_keeps_the_path_of_the_open_file(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.json", tmp_path / "two.json"]
+    for path in paths:
+        path.write_text(json.dumps([{"role": "user", "content": path.stem}]))
+    explorer = ConversationExplorer(paths[0])
+    explorer.open(paths[1])
+    explorer.reset()
+    assert (explorer.config["trace"], explorer.settings.path) == ("two.json", str(paths[1]))
+
+
 def test_undo_redo_and_reset() -> None:
     explorer = explorer_of(conversation(30), "oldest first")
     explorer.set(window=3_000)

@@ -793,7 +793,8 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     anywhere = "turns are too many to plan message by message, so a cut may split a message."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
-    requests = explorer.stage.turns, explorer.stage.conversations
+    assert explorer.stage.requests is not None
+    requests = explorer.stage.turns, explorer.stage.requests.all_turns()
     assert [each.items for each in requests if each is not None] == [None, None]
     explorer.set(conversation=1)
     assert "anywhere" not in explorer.view.figure_turns["note"], (

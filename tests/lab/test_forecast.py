@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.forecast import (
     Pace,
     fan,
@@ -22,7 +23,7 @@ from budgetkit.lab.replay.forecast import (
     paths,
     straight_line,
 )
-from budgetkit.lab.replay.outlook import Forecast, turn_sizes
+from budgetkit.lab.replay.outlook import Forecast, spent, turn_sizes
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 
@@ -448,3 +449,18 @@ def test_names_of_many_policies_each_have_a_line() -> None:
     pixels = (drawn["height"] - 100) / (top - bottom)
     assert bottom <= min(places) < max(places) <= top
     assert np.diff(places).min() * pixels >= 15
+
+
+def test_the_spending_of_long_conversations_takes_little_memory() -> None:
+    """Of 500 continuations of 14,000 turns, eight tables of 57 MB were made."""
+    sizes = np.cumsum(np.ones((200, 3_000), "int64"), axis=1)
+    tiers = Prices("x", Price(2.0, ((1_000, 3.0),)), cache_read=Price(0.5, ((2_000, 1.0),)))
+    tracemalloc.start()
+    dollars = spent(sizes, tiers)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert dollars is not None
+    assert most < 1.5 * dollars.nbytes
+    assert dollars[0, -1] * 1e6 == pytest.approx(
+        1_000 * 2 + 2_000 * 3 + sum(range(2_000)) / 2 + sum(range(2_000, 3_000))
+    )

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.accuracy.corpora.opening import OWN_TEXTS, SHIPPED
+from budgetkit.lab.accuracy.corpora.opening import OWN_TEXTS
 from budgetkit.lab.app.card import DesignCard
 from budgetkit.lab.app.headline import kind_documents
 from budgetkit.lab.explorers.accuracy.explorer import AccuracyExplorer
+from budgetkit.lab.explorers.accuracy.results import AccuracySettings
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.reach import Reach
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import Shown, Tabs
@@ -30,11 +31,12 @@ class Tab:
     """One explorer of the app."""
 
     title: str
-    #: Make the explorer for the shared settings.
-    make: Callable[[BudgetSettings, Library], Any]
-    #: Return the explorer's settings after a change in another tab.
-    settings: Callable[[Any, BudgetSettings], Any] = lambda explorer, shared: (
-        explorer.settings.with_budget(shared)
+    explorer: type[Explorer]
+    #: The explorer's settings before it gets the shared settings.
+    start: Any
+    #: Return the explorer's settings with the budget and the conversation of another tab.
+    settings: Callable[[Any, BudgetSettings, Library], Any] = lambda settings, shared, _: (
+        settings.with_budget(shared)
     )
 
 
@@ -112,7 +114,7 @@ class App(Shown):
         Parameters
         ----------
         number : int
-            Tab number, counting from 0.
+            Tab number, counting from 0. A number out of range opens the nearest tab.
         """
         self.view.shown = number
 
@@ -123,6 +125,7 @@ class App(Shown):
 
     def _turn_to(self, number: int) -> None:
         """Open a tab with the budget and conversation of the previous tab."""
+        number = min(max(0, number), len(TABS) - 1)  # a page may send any number
         before = self.tabs[self._shown]
         assert before is not None, "the shown tab exists"
         shared = BudgetSettings().with_budget(before.settings)
@@ -131,15 +134,33 @@ class App(Shown):
             shared = replace(shared, trace=None)
         self._shared = shared
         self._shown = number
-        is_new = self.tabs[number] is None
-        explorer: Explorer = self.tabs[number] or TABS[number].make(shared, self._library)
-        if is_new:
-            explorer.library.join(self._library)
-            explorer.still = self.card.still  # one picture for all tabs, of the last changed tab
-            self._limit(explorer)
-            self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
-            self.view.hold(number, explorer.view)
-        explorer.take(TABS[number].settings(explorer, shared), afresh=is_new)
+        tab = TABS[number]
+        explorer = self.tabs[number]
+        if explorer is not None:
+            explorer.take(tab.settings(explorer.settings, shared, self._library))
+            return
+
+        # The tab starts with the shared settings, so that nothing is computed twice.
+        settings = tab.settings(tab.start, shared, self._library)
+        try:
+            explorer = self._made(number, settings)
+        except Exception:
+            explorer = self._made(number, tab.start)  # with the usual budget
+            explorer.take(settings, afresh=True)  # which shows the problem on the page
+        self._limit(explorer)
+        self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
+
+    def _made(self, number: int, settings: Any) -> Explorer:
+        """Make the explorer of a tab, with these settings."""
+        made = TABS[number].explorer
+        view = made.kind.view()
+        library = Library(view.report)
+        library.join(self._library)
+        self.view.hold(number, view)
+        explorer = object.__new__(made)
+        # one picture for all tabs, of the last changed tab
+        Explorer.__init__(explorer, settings, library, view, self._reach, self.card.still)
+        return explorer
 
     def _limit(self, explorer: Explorer) -> None:
         """Limit the paths that an explorer may open.
@@ -166,57 +187,37 @@ class App(Shown):
         return f"App({card}, {self.card.config['trace']})"
 
 
-def _conversation_explorer(shared: BudgetSettings, library: Library) -> ConversationExplorer:
-    traces: Any = STAND_IN
-    if shared.trace is not None:
-        traces = library.conversations(shared.trace)
-    return ConversationExplorer(traces, model=shared.model, window=shared.window)
-
-
-def _texts(shared: BudgetSettings, library: Library) -> Corpus:
-    """Return the texts of the shared conversation, split by kind.
-
-    If no conversation is shared, the corpus is empty.
-    """
-    if shared.trace is None:
-        return Corpus(())
-    return kind_documents(library.conversations(shared.trace)[shared.conversation])
-
-
-def _with_texts(explorer: AccuracyExplorer, shared: BudgetSettings) -> Any:
+def _with_texts(settings: Any, shared: BudgetSettings, library: Library) -> Any:
     """Return settings with the shared budget and a new conversation's texts.
 
     If the conversation is the same or has no texts, the explorer's texts stay.
     """
-    settings = explorer.settings
-    corpus = _texts(shared, explorer.library)
     is_same = (settings.trace, settings.conversation) == (shared.trace, shared.conversation)
-    if is_same or not len(corpus):
-        return settings.with_budget(shared)
-    name = explorer.library.texts.add(OWN_TEXTS, corpus)
-    return settings.with_budget(shared).showing(name)
+    settings = settings.with_budget(shared)
+    if is_same or shared.trace is None:
+        return settings
+    texts = kind_documents(library.conversations(shared.trace)[shared.conversation])
+    return settings.showing(library.texts.add(OWN_TEXTS, texts)) if len(texts) else settings
 
 
-def _with_conversation(explorer: ConversationExplorer, shared: BudgetSettings) -> Any:
+def _with_conversation(settings: Any, shared: BudgetSettings, _library: Library) -> Any:
     """Return settings that replay the shared conversation.
 
     If no conversation is shared, the explorer's current conversation is replayed.
     """
-    settings = explorer.settings
     if shared.trace is None:
         shared = replace(shared, trace=settings.trace, conversation=settings.conversation)
     return settings.with_budget(shared)
 
 
 TABS = (
-    Tab("Design", lambda *_: None),
-    Tab("Turn by turn", lambda shared, _: BudgetExplorer(model=shared.model, window=shared.window)),
+    Tab("Design", DesignCard, BudgetSettings()),
+    Tab("Turn by turn", BudgetExplorer, BudgetSettings()),
+    Tab("Accuracy", AccuracyExplorer, AccuracySettings(), _with_texts),
     Tab(
-        "Accuracy",
-        lambda shared, library: AccuracyExplorer(
-            corpus=_texts(shared, library) or SHIPPED, model=shared.model, window=shared.window
-        ),
-        _with_texts,
+        "Pruning and cost",
+        ConversationExplorer,
+        ConversationSettings(trace=STAND_IN),
+        _with_conversation,
     ),
-    Tab("Pruning and cost", _conversation_explorer, _with_conversation),
 )

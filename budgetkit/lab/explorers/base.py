@@ -97,13 +97,20 @@ class Explorer(Shown):
     kind: ClassVar[Kind]
     stage: Any
 
-    def __init__(self, settings: BudgetSettings, library: Library, view: View) -> None:
+    def __init__(
+        self,
+        settings: BudgetSettings,
+        library: Library,
+        view: View,
+        reach: Reach | None = None,
+        still: Still | None = None,
+    ) -> None:
         self._lock = ForkSafeLock(threading.RLock)
         self._serial = 0
         self._gesture = Gesture()
         #: The files that commands may open; None for any file.
-        self.reach: Reach | None = None
-        self.still = Still()
+        self.reach = reach
+        self.still = still or Still()
         self.view = view
         self.panel = Panel()
         #: The settings after a reset.
@@ -222,7 +229,7 @@ class Explorer(Shown):
     def reset(self) -> None:
         """Return to the initial settings, keeping the conversation or texts.
 
-        The budget explorer also keeps its turn, locks and pins, and the conversation explorer keeps its request.
+        The turn, the locks and the pins of the budget are kept too, and so is the request of the conversation explorer.
         """
         self._step("reset")
 

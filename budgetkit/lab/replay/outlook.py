@@ -281,6 +281,9 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
     write = prices.cache_write or prices.input
     if write is None or prices.cache_read is None:
         return None
-    new = np.diff(drawn, axis=1, prepend=0)
-    cost = new * write.of(drawn) + (drawn - new) * prices.cache_read.of(drawn)
-    return np.cumsum(cost, axis=1) / MILLION
+    cost = np.empty(drawn.shape)
+    for row, sizes in enumerate(drawn):  # a row at a time, to bound memory
+        new = np.diff(sizes, prepend=0)
+        paid = new * write.of(sizes) + (sizes - new) * prices.cache_read.of(sizes)
+        cost[row] = np.cumsum(paid) / MILLION
+    return cost

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import brief
+from budgetkit.budget import brief, many
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import RULES, Count, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
@@ -328,5 +328,5 @@ class AccuracyExplorer(Explorer):
     def __repr__(self) -> str:
         stage = self.stage
         corpus = stage.settings.corpus
-        many = f"{len(stage.errors):,} documents"
-        return f"AccuracyExplorer({stage.estimate.name} against {short_name(stage.exact)}, {corpus}, {many})"
+        size = many(len(stage.errors), "document")
+        return f"AccuracyExplorer({stage.estimate.name} against {short_name(stage.exact)}, {corpus}, {size})"

@@ -47,7 +47,7 @@ class AccuracySettings(BudgetSettings):
     document: int | None = None
 
     shelf: ClassVar[str] = "texts"
-    kept: ClassVar[Sequence[str]] = ("corpus",)
+    kept: ClassVar[Sequence[str]] = (*BudgetSettings.kept, "corpus")
     afresh: ClassVar[Raw] = {"exact": None}
 
     def showing(self, name: str | None, _path: str = "", _number: int = 0) -> Self:

@@ -216,7 +216,7 @@ def shown_figures(stage: BudgetStage) -> list[str]:
     if stage.demand is not None:
         # The figure that users look for comes first.
         names = ["turns", "sections", "waterfall", "errors"]
-    if stage.conversations is not None:
+    if stage.requests is not None and len(stage.requests.traces) > 1:
         names.append("conversations")
     return names
 
@@ -330,10 +330,11 @@ def _figure(name: str, stage: BudgetStage) -> tuple[Question[...], Columns, str]
             note += f", which {moved}"
         return figures.counter_error, table, f"{note}."
 
-    if name == "conversations" and stage.conversations is not None:
-        table = figures.conversations.answer(budget, stage.conversations)
+    if name == "conversations" and stage.requests is not None:
+        batch = stage.requests.all_turns()
+        table = figures.conversations.answer(budget, batch)
         lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
-        note = f"{lost} lose something in at least one turn.{_cut_anywhere(stage.conversations)}"
+        note = f"{lost} lose something in at least one turn.{_cut_anywhere(batch)}"
         return figures.conversations, table, note
     raise LookupError(f"These settings have no figure {brief(name)}. Open a conversation.")
 

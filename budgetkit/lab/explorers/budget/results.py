@@ -312,13 +312,6 @@ class BudgetStage:
         return None if requests is None else requests.turns(self.settings.conversation)
 
     @cached_property
-    def conversations(self) -> RequestBatch | None:
-        """All turns of all conversations in the file, if there are several."""
-        if self.requests is None or len(self.requests.traces) < 2:
-            return None
-        return self.requests.all_turns()
-
-    @cached_property
     def _pinned_requests(self) -> FileRequests | None:
         """The requests to plan with the pinned budget, or None.
 

@@ -98,7 +98,7 @@ class ConversationSettings(BudgetSettings):
     horizon: int | None = None
     money: float = 1.0
 
-    kept: ClassVar[Sequence[str]] = ("trace", "conversation", "request")
+    kept: ClassVar[Sequence[str]] = (*BudgetSettings.kept, "request")
     afresh: ClassVar[Raw] = {"given_prices": None, "prices": {}}
 
     def policy(self, name: str) -> Policy:
