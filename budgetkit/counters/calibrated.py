@@ -19,7 +19,8 @@ from budgetkit.budget.quoting import brief
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter, CounterBase, check_texts
 from budgetkit.counters.vocabularies import nearer
-from budgetkit.models.names import calibration_row, calibration_rows
+from budgetkit.files import read_table
+from budgetkit.models.names import calibration_row
 from budgetkit.promise import is_controlled, range_of
 
 _MARKS = re.compile(r"[^\w\s]")
@@ -224,7 +225,7 @@ def calibrated_models() -> tuple[str, ...]:
     >>> "claude-4.5" in calibrated_models(), "gemini" in calibrated_models()
     (True, True)
     """
-    return tuple(sorted(row["family"] for row in calibration_rows() if row["pattern"]))
+    return tuple(sorted(row["family"] for row in read_table("calibrations.csv") if row["pattern"]))
 
 
 def published(model: str) -> CalibratedCounter:
