@@ -82,8 +82,8 @@ def allocate_in_order(
     # The tokens left in the window and in the shared pool.
     remaining: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    # The floor of each section that has one, up to its demand and its cap, and the sums of these floors: of all sections
-    # still to be allocated, and of the uncapped sections among them.
+    # The floor of each section that has one, up to its demand and its cap, and the sums of these floors: of all
+    # sections still to be allocated, and of the uncapped sections among them.
     floors: dict[str, Any] = {
         a.section: least(sections.floor_of(a, floor), wanted(a.section))
         for a, _, floor, _ in lines

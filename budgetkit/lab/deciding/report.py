@@ -94,7 +94,8 @@ class TuningReport:
             standing[chosen] = "chosen"
 
         table = pd.DataFrame(
-            np.vstack([means, self._now]), columns=[OBJECTIVES[name].noun for name in self.objectives]
+            np.vstack([means, self._now]),
+            columns=[OBJECTIVES[name].noun for name in self.objectives],
         )
         table.insert(0, "setting", [*names, "current"])
         table["standing"] = [*standing, "current"]
