@@ -10,9 +10,10 @@ estimate, and the counter's name states the source of the slope.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from itertools import accumulate
 
 from budgetkit.budget.errors import out_of_range
 from budgetkit.budget.quoting import brief
@@ -177,13 +178,8 @@ def fitted(
 def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
     """Return the median slope, weighted by tokens."""
     ordered = sorted(pairs, key=lambda pair: pair[0])
-    half = sum(weight for _, weight, _ in ordered) / 2
-    passed = 0
-    for slope, weight, _ in ordered:
-        passed += weight
-        if passed >= half:
-            return slope
-    return median(slope for slope, _, _ in ordered)
+    passed = [*accumulate(weight for _, weight, _ in ordered)]
+    return ordered[bisect_left(passed, passed[-1] / 2)][0]
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
