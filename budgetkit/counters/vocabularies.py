@@ -225,7 +225,7 @@ def nearer(model: str) -> str:
 
 
 def _with_vocabulary(model: str, row: dict[str, Any], path: Path) -> VocabularyCounter:
-    """Return the counter of a file that has the vocabulary of a table row."""
+    """Return the counter of a file with a listed vocabulary."""
     confirmed = re.search(row.get("exact_for", ""), dashed(model)) is not None
     return VocabularyCounter(
         model=model,

@@ -129,7 +129,10 @@ class SeamMeasure(Measure):
 
 
 class _Side:
-    """The tokens from one end of a text up to some seams, in steps."""
+    """The tokens up to some seams, from one end of a text.
+
+    Positions are distances from that end, in code points.
+    """
 
     def __init__(self, text: str, count: Count, backwards: bool) -> None:
         self.text = text
@@ -139,14 +142,17 @@ class _Side:
         self.tokens = [0]
 
     def known(self, length: int) -> tuple[int, int]:
-        """Return the position of the last known seam before a cut, and the tokens up to it."""
+        """Return the last known seam before a cut.
+
+        The result has the seam's position and the tokens up to the seam.
+        """
         before = max(0, bisect_left(self.places, length) - 1)
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int, step: int = _STEP) -> None:
-        """Find seams, in steps of code points, up to the first seam beyond a number of tokens.
+        """Find seams up to the first seam beyond a number of tokens.
 
-        A stretch without seams is crossed in longer steps.
+        Each step has at least `step` code points. A stretch without seams is crossed in longer steps.
         """
         size = len(self.text)
         ahead = step
@@ -161,16 +167,16 @@ class _Side:
             ahead = step
 
     def know_between(self, low: int, high: int) -> None:
-        """Find every seam from `low` tokens up to the first seam beyond `high` tokens."""
+        """Find every seam from `low` tokens to beyond `high` tokens."""
         self.go_beyond(low)
         stays = bisect_right(self.tokens, low)
         del self.places[stays:], self.tokens[stays:]
         self.go_beyond(high, 1)
 
     def _seam(self, place: int) -> int | None:
-        """Return the first seam at or after a position, or None if none is near.
+        """Return the next seam from a position on, or None.
 
-        The text's end counts as a seam.
+        A seam that is more than 4,096 code points away is not searched for. The text's other end counts as a seam.
         """
         size = len(self.text)
         if not self.backwards or place >= size:

@@ -186,7 +186,7 @@ def ask_all(
 
 
 async def _exchange(client: httpx.AsyncClient, url: str, body: Mapping[str, Any]) -> Answer | str:
-    """Send one request as JSON in valid UTF-8, and read its answer up to a limit."""
+    """Send one request, and read the answer up to a limit."""
     written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
     content = replace_surrogates(written).encode()
     async with client.stream("POST", url, content=content, headers=_HEADERS) as response:
