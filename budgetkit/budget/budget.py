@@ -10,6 +10,7 @@ sliders call, returns a changed copy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -171,23 +172,17 @@ class Budget:
     def floors(self) -> dict[str, int]:
         """Floor of each section in tokens, by name."""
         return {
-            a.section: a.floor
-            if isinstance(a.floor, int)
-            else sizes([a.floor], self.window, self.rounding)[0]
-            for a in self.allocations
+            a.section: sizes([a.floor], self.window, self.rounding)[0] for a in self.allocations
         }
 
     @once
     def held(self) -> dict[str, int]:
         """Tokens that reserves set aside for each section."""
-        sizes: dict[str, int] = {}
-        for reserve in (
-            other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
-        ):
-            sizes[str(reserve.serves)] = (
-                sizes.get(str(reserve.serves), 0) + self.sizes[reserve.name]
-            )
-        return sizes
+        held = Counter[str]()
+        for reserve in self.reserves:
+            if reserve.serves not in (None, validation.OUTPUT):
+                held[str(reserve.serves)] += self.sizes[reserve.name]
+        return dict(held)
 
     @once
     def reserved(self) -> int:

@@ -164,8 +164,17 @@ def counter(
         return ExactCounter(name)
     if name in plugin_names("counters"):
         return FunctionCounter(load_plugin("counters", name), name=name)
-    if by_prefix := _by_prefix(name):
-        return by_prefix
+    # Names that begin with the kind of counter, or that a counter states itself.
+    kind, _, rest = name.partition(":")
+    if kind == "estimate":
+        estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
+        return estimate
+    if kind == "calibrated":
+        return published(rest)
+    if noted := _CALIBRATED.fullmatch(name):
+        return published(noted["model"])
+    if kind in ("mistral", "litellm") or name.endswith(".json"):
+        return ForeignCounter(name)
     if (noted := _STAND_IN.fullmatch(name)) and noted["encoding"] in encoding_names():
         return ExactCounter(noted["encoding"], model=noted["model"], stand_in=True)
     if (by_vocabulary := _by_vocabulary(name)) is not None:
@@ -267,24 +276,6 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
     if strange := [name for name in conventions if name not in allowed]:
         raise ValueError(unknown_name("setting", strange[0], allowed))
     return CharacterCounter(written["ratio"], **(read | conventions))
-
-
-def _by_prefix(name: str) -> Counter | None:
-    """Return the counter for a name with a known prefix, or None.
-
-    Names of calibrated counters, and of tokenizer files that end in .json, are recognised too.
-    """
-    kind, _, rest = name.partition(":")
-    if kind == "estimate":
-        estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
-        return estimate
-    if kind == "calibrated":
-        return published(rest)
-    if noted := _CALIBRATED.fullmatch(name):
-        return published(noted["model"])
-    if kind in ("mistral", "litellm") or name.endswith(".json"):
-        return ForeignCounter(name)
-    return None
 
 
 def _by_vocabulary(name: str) -> Counter | None:

@@ -10,16 +10,18 @@ estimate, and the counter's name states the source of the slope.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from itertools import accumulate
 
 from budgetkit.budget.errors import out_of_range
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter, CounterBase, check_texts
 from budgetkit.counters.vocabularies import nearer
-from budgetkit.models.names import calibration_row, calibration_rows
+from budgetkit.files import read_table
+from budgetkit.models.names import calibration_row
 from budgetkit.promise import is_controlled, range_of
 
 _MARKS = re.compile(r"[^\w\s]")
@@ -176,13 +178,8 @@ def fitted(
 def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
     """Return the median slope, weighted by tokens."""
     ordered = sorted(pairs, key=lambda pair: pair[0])
-    half = sum(weight for _, weight, _ in ordered) / 2
-    passed = 0
-    for slope, weight, _ in ordered:
-        passed += weight
-        if passed >= half:
-            return slope
-    return median(slope for slope, _, _ in ordered)
+    passed = [*accumulate(weight for _, weight, _ in ordered)]
+    return ordered[bisect_left(passed, passed[-1] / 2)][0]
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
@@ -224,7 +221,7 @@ def calibrated_models() -> tuple[str, ...]:
     >>> "claude-4.5" in calibrated_models(), "gemini" in calibrated_models()
     (True, True)
     """
-    return tuple(sorted(row["family"] for row in calibration_rows() if row["pattern"]))
+    return tuple(sorted(row["family"] for row in read_table("calibrations.csv") if row["pattern"]))
 
 
 def published(model: str) -> CalibratedCounter:

@@ -107,17 +107,6 @@ def last_seam(text: str, start: int, stop: int) -> int:
     return start
 
 
-def seams_between(text: str, start: int, stop: int) -> list[int]:
-    """Return all seams between two positions of a text.
-
-    Examples
-    --------
-    >>> seams_between("three short words", 0, 11)
-    [5]
-    """
-    return [match.start() for match in _SEAM.finditer(text, start + 1, stop)]
-
-
 def split_at_seams(text: str) -> Iterator[str]:
     """Split a text at seams into parts of similar size.
 

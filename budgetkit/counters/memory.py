@@ -82,26 +82,13 @@ class CountMemory:
         missing = {
             key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None
         }
-        young = self._young
         old = self._old
-        counts: dict[str | bytes, int] = {}
-        if old:
-            counts = {
-                key: size for key in missing if (size := young.get(key, old.get(key))) is not None
-            }
-        new = missing
-        if counts:
-            new = {key: text for key, text in missing.items() if key not in counts}
-        if new:
-            counts |= zip(new, counting([*new.values()]), strict=True)
+        counts = {key: old[key] for key in missing if key in old}
+        new = {key: text for key, text in missing.items() if key not in counts}
+        counts |= zip(new, counting([*new.values()]), strict=True)
         with self._lock:  # if two threads count a text at once, its size is added twice and counts are discarded early
-            bytes_more = sum(map(sys.getsizeof, counts)) + _ENTRY * len(counts)
-            if self._young_bytes + bytes_more <= self.limit // 2:
-                self._young |= counts
-                self._young_bytes += bytes_more
-            else:
-                for key, tokens in counts.items():
-                    self._remember_one(key, tokens)
+            for key, tokens in counts.items():
+                self._remember_one(key, tokens)
         return [
             counts[key] if size is None else size for key, size in zip(keys, sizes, strict=True)
         ]

@@ -114,32 +114,20 @@ def _tokens(name: str, piece: bytes) -> array[int]:
 @cache
 def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
     """Return the alternatives of a shipped pattern, as sequences of steps."""
+    last_blanks: tuple[tuple[_Step, ...], ...] = ((_all_but_one,), (_run(r"\s", 1, 1),))
+    if r"\p{N}{1,3}" not in written:
+        runs = [(_run(" ", 0, 1), _run(members, 1)) for members in (r"\p{L}", r"\p{N}", _MARK)]
+        return ((_here("'(?:[sdmt]|ll|ve|re)"),), *runs, *last_blanks)
+    numbers = (_run(r"\p{N}", 1, 3),)
+    marks = (_run(" ", 0, 1), _run(_MARK, 1))
+    lines = (_last(r"\s", r"\r\n"),)
     if r"\p{Lu}" in written:
-        numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
-        return (
-            *_words_by_case(),
-            numbers,
-            marks,
-            (_last(r"\s", r"\r\n"),),
-            (_all_but_one,),
-            (_run(r"\s", 1, 1),),
-        )
-    if r"\p{N}{1,3}" in written:
-        word, numbers = (_run(_NO_WORD, 0, 1), _run(r"\p{L}", 1)), (_run(r"\p{N}", 1, 3),)
-        marks, lines = (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n")), (_last(r"\s", r"\r\n"),)
-        short = (_here("'(?i:[sdmt]|ll|ve|re)"),)
-        return (
-            short,
-            word,
-            numbers,
-            marks,
-            (_to_the_end,),
-            lines,
-            (_all_but_one,),
-            (_run(r"\s", 1, 1),),
-        )
-    runs = [(_run(" ", 0, 1), _run(members, 1)) for members in (r"\p{L}", r"\p{N}", _MARK)]
-    return ((_here("'(?:[sdmt]|ll|ve|re)"),), *runs, (_all_but_one,), (_run(r"\s", 1, 1),))
+        marks_to_line_end = (*marks, _run(r"\r\n/"))
+        return (*_words_by_case(), numbers, marks_to_line_end, lines, *last_blanks)
+    short = (_here("'(?i:[sdmt]|ll|ve|re)"),)
+    word = (_run(_NO_WORD, 0, 1), _run(r"\p{L}", 1))
+    marks_to_line_end = (*marks, _run(r"\r\n"))
+    return (short, word, numbers, marks_to_line_end, (_to_the_end,), lines, *last_blanks)
 
 
 def _words_by_case() -> Iterator[tuple[_Step, ...]]:

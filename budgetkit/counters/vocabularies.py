@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -131,12 +131,8 @@ def _of_file(model: str, folders: str) -> VocabularyCounter | None:
         path = Path(library.origin).parent / row["file"]  # found without importing the library
     if path is None or not path.is_file():
         return None
-    file = TokenizerFile(str(path), row.get("pattern", ""), row.get("normal_form", ""))
-    if not file.is_readable:
-        return None
-    return VocabularyCounter(
-        model=model, vocabulary=row["name"], file=file, is_exact=_is_exact(row, model)
-    )
+    counter = _with_vocabulary(model, row, path)
+    return counter if counter.file.is_readable else None
 
 
 def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
@@ -153,14 +149,10 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
             f"{missing_file(path)} Pass a tokenizer.json, a SentencePiece model or a tiktoken file."
         )
     row = vocabulary_of(model) or {}
-    file = TokenizerFile(str(place), row.get("pattern", ""), row.get("normal_form", ""))
+    counter = _with_vocabulary(model, row, place)
     if "sha256" in row and _digest(place) in row["sha256"]:
-        return VocabularyCounter(
-            model=model, vocabulary=row["name"], file=file, is_exact=_is_exact(row, model)
-        )
-    return VocabularyCounter(
-        model=model, vocabulary=f"tokenizer {place}", file=file, is_exact=False
-    )
+        return counter
+    return replace(counter, vocabulary=f"tokenizer {place}", is_exact=False)
 
 
 def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
@@ -232,9 +224,15 @@ def nearer(model: str) -> str:
     return f"counted nearly exactly{python} after {command} (ctok, unofficial)"
 
 
-def _is_exact(row: dict[str, Any], model: str) -> bool:
+def _with_vocabulary(model: str, row: dict[str, Any], path: Path) -> VocabularyCounter:
+    """Return the counter of a file with a listed vocabulary."""
     confirmed = re.search(row.get("exact_for", ""), dashed(model)) is not None
-    return row["basis"] == "exact" and confirmed
+    return VocabularyCounter(
+        model=model,
+        vocabulary=row.get("name", ""),
+        file=TokenizerFile(str(path), row.get("pattern", ""), row.get("normal_form", "")),
+        is_exact=row.get("basis") == "exact" and confirmed,
+    )
 
 
 @cache

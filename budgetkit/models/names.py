@@ -287,13 +287,8 @@ def calibration_row(name: str) -> dict[str, str]:
     >>> calibration_row("us.anthropic.claude-sonnet-4-5")["family"], calibration_row("x")["family"]
     ('claude-4.5', 'any other')
     """
-    return next(row for row in calibration_rows() if re.search(row["pattern"], dashed(name)))
-
-
-@cache
-def calibration_rows() -> list[dict[str, str]]:
-    """Read ``data/calibrations.csv``, whose last row is for all other models."""
-    return read_table("calibrations.csv")
+    rows = read_table("calibrations.csv")  # whose last row is for all other models
+    return next(row for row in rows if re.search(row["pattern"], dashed(name)))
 
 
 def spellings(name: str) -> Iterator[str]:

@@ -70,13 +70,53 @@ def allocate_in_order(
     """Yield each section in allocation order, with its limit and grant."""
     least = sections.least
     most = sections.most
-    left = _TokensLeft(budget, demand, sections)
-    for allocation, own_cap, _, held_tokens in budget.allocation_order:
+    caps = budget.caps
+    lines = budget.allocation_order
+    is_together = budget.pool == "together"
+
+    def wanted(section: str) -> Any:
+        """Return a section's demand, up to its cap."""
+        cap = caps[section]
+        return demand[section] if cap is None else least(demand[section], cap)
+
+    # The tokens left in the window and in the shared pool.
+    remaining: Any = budget.window - budget.reserved
+    pool: Any = max(0, budget.unclaimed)
+    # The floor of each section that has one, up to its demand and its cap, and the sums of these floors: of all
+    # sections still to be allocated, and of the uncapped sections among them.
+    floors: dict[str, Any] = {
+        a.section: least(sections.floor_of(a, floor), wanted(a.section))
+        for a, _, floor, _ in lines
+        if floor
+    }
+    waiting: Any = sum(floors.values())
+    waiting_uncapped: Any = sum([floor for s, floor in floors.items() if caps[s] is None])
+    weighted = [a for a, *_ in lines if a.weight]
+
+    for allocation, own_cap, _, held_tokens in lines:
         cap: Any = own_cap
         asks = demand[allocation.section]
-        # 1. The section may take the remaining tokens of the window or the shared pool, or its part of them by weight.
-        limit = left.limit(allocation, cap, held_tokens)
-        # 2. If it is required, it may take its whole demand, even beyond the tokens left.
+        floor = floors.get(allocation.section, 0)
+        # 1. The section may take everything left, less the floors of later sections, plus its own reserve.
+        waiting = waiting - floor
+        limit = remaining - waiting + held_tokens
+        # 2. Without a cap, it may take no more than the shared pool has. If the sections without a cap share the pool,
+        # the floors of later sections stay in it.
+        if cap is None and budget.pool != "open":
+            waiting_uncapped = waiting_uncapped - floor
+            limit = least(limit, pool - waiting_uncapped if is_together else pool)
+        # 3. With a weight, it may take its floor, its own reserve and its part of the remaining tokens. Tokens that
+        # another weighted section does not want are divided among the remaining sections; a deficit is not divided.
+        if allocation.weight:
+            weighted.remove(allocation)
+            free = limit - floor - held_tokens
+            others = [
+                (a.weight, most(wanted(a.section) - floors.get(a.section, 0), 0)) for a in weighted
+            ]
+            part = least(free, by_weight(free, allocation.weight, others))
+            limit = floor + held_tokens + part
+        # 4. In any case it may take its floor, and if it is required, its whole demand, even beyond the tokens left.
+        limit = most(limit, floor)
         if allocation.required:
             limit = most(limit, asks)
             # A required section must not be dropped: if whole items cannot be cut to the cap, the cap is raised.
@@ -85,98 +125,17 @@ def allocate_in_order(
                     cap = most(cap, asks)
                 else:
                     cap = sections.required_cap(allocation, cap)
-        # 3. The cap is applied last, so that neither a requirement nor a floor can exceed it.
+        # 5. The cap is applied last, so that neither a requirement nor a floor can exceed it.
         if cap is not None:
             limit = least(limit, cap)
-        limit = most(limit, 0)
-        # 4. The section takes its tokens, from its own reserve first; only tokens beyond that reserve reduce the tokens
+        # 6. The section takes its tokens, from its own reserve first; only tokens beyond that reserve reduce the tokens
         # of later sections.
         granted = sections.take(allocation, limit, cap, asks)
-        left.spend(most(granted - held_tokens, 0) if held_tokens else granted, own_cap)
+        taken = most(granted - held_tokens, 0) if held_tokens else granted
+        remaining = remaining - taken
+        if own_cap is None and is_together:
+            pool = pool - taken
         yield allocation, limit, granted
-
-
-class _TokensLeft:
-    """The tokens left in the window during the allocation.
-
-    Attributes
-    ----------
-    remaining : int or array
-        The window less all reserves, and less the tokens already granted beyond the sections' own reserves.
-    pool : int or array
-        The shared pool, less the grants to sections without a cap if these sections share the pool.
-    promised : dict
-        The floor of each section that has one, reduced to its demand or its cap if these are lower.
-    waiting, waiting_uncapped : int or array
-        Sums of the promised floors: of all sections still to be allocated, and of the uncapped sections among them.
-    """
-
-    def __init__(self, budget: Budget, demand: Mapping[str, Any], sections: Sections) -> None:
-        self.caps = budget.caps
-        self.demand = demand
-        self.least = sections.least
-        self.most = sections.most
-        pool = budget.pool
-        lines = budget.allocation_order
-        self.shares_pool = pool != "open"
-        self.together = pool == "together"
-        self.remaining: Any = budget.window - budget.reserved
-        self.pool: Any = max(0, budget.unclaimed)
-        self.promised: dict[str, Any] = {
-            a.section: self.least(sections.floor_of(a, floor), self.wanted(a.section))
-            for a, _, floor, _ in lines
-            if floor
-        }
-        self.waiting: Any = sum(self.promised.values())
-        self.waiting_uncapped: Any = sum(
-            [promised_floor for s, promised_floor in self.promised.items() if self.caps[s] is None]
-        )
-        self.weighted = [a for a, *_ in lines if a.weight]
-
-    def wanted(self, section: str) -> Any:
-        """Return a section's demand, up to its cap."""
-        cap = self.caps[section]
-        if cap is None:
-            return self.demand[section]
-        return self.least(self.demand[section], cap)
-
-    def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
-        """Return a section's limit before its cap is applied.
-
-        After this call, the section's floor is no longer set aside.
-        """
-        floor = self.promised.get(allocation.section, 0)
-        # Everything left, less the floors of later sections, plus the reserve of this section alone.
-        self.waiting = self.waiting - floor
-        limit = self.remaining - self.waiting + held_tokens
-        # Without a cap, it may take no more than the shared pool has. If the sections without a cap share the pool, the
-        # floors of later sections stay in it.
-        if cap is None and self.shares_pool:
-            self.waiting_uncapped = self.waiting_uncapped - floor
-            pool = self.pool
-            if self.together:
-                pool = pool - self.waiting_uncapped
-            limit = self.least(limit, pool)
-        # With a weight, it may take its floor, its own reserve and its part of the remaining tokens. Tokens that
-        # another weighted section does not want are divided among the remaining sections.
-        if allocation.weight:
-            self.weighted.remove(allocation)
-            remaining = limit - floor - held_tokens
-            rest = (self.wanted(a.section) - self.promised.get(a.section, 0) for a in self.weighted)
-            others = [(a.weight, self.most(n, 0)) for a, n in zip(self.weighted, rest, strict=True)]
-            # A deficit is not divided among sections.
-            part = self.least(remaining, by_weight(remaining, allocation.weight, others))
-            limit = floor + held_tokens + part
-        # In any case it may take its floor.
-        if allocation.section in self.promised:
-            return self.most(limit, floor)
-        return limit
-
-    def spend(self, taken: Any, cap: int | None) -> None:
-        """Subtract a section's grant from the tokens left."""
-        self.remaining = self.remaining - taken
-        if cap is None and self.together:
-            self.pool = self.pool - taken
 
 
 def by_weight(remaining: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:

@@ -28,6 +28,7 @@ from budgetkit.pruning.policies.policy import Floor
 NEVER = -1
 WAITING, WHOLE, SHRUNK, DROPPED, SUMMARISED = range(5)
 _Heap = list[tuple[int, int]]
+_BLOCK = 7  # bits of a slot's number inside its block of 128 slots
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,8 @@ class History:
         self.whole_results: set[int] = set()
         self.whole_tokens = 0  # tokens of all whole results
         self.closed: set[int] = set()  # dropped units, whose later messages are dropped on entering
-        self._small = [0] * ((count >> 6) + 1)  # sums of 64 slots
-        self._large = [0] * ((count >> 12) + 1)  # sums of 4,096 slots
+        self._blocks = [0] * ((count >> _BLOCK) + 1)  # the tokens of each block of slots
         self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the summary's slot
-        self._firsts: dict[str, int] = {}  # the first slot of each role searched for
-        self._without: dict[str, int] = {}  # by role: no slot below this one has it
         self._looked_at = 0  # slots below this one were searched for messages of other sections
         self._outside: list[int] = []  # such messages with the role that starts a request
         self.begin(0)
@@ -124,8 +122,7 @@ class History:
         self.state += [WAITING] * more
         self.shrunk += [NEVER] * more
         self.gone += [NEVER] * more
-        self._small += [0] * ((count >> 6) + 1 - len(self._small))
-        self._large += [0] * ((count >> 12) + 1 - len(self._large))
+        self._blocks += [0] * ((count >> _BLOCK) + 1 - len(self._blocks))
 
     def enter(self, slot: int) -> None:
         """Add a message to the history, unless its unit was dropped.
@@ -198,13 +195,8 @@ class History:
 
     def before(self, slot: int) -> int:
         """Return the tokens in all slots before a given slot."""
-        small = slot >> 6
-        large = slot >> 12
-        return (
-            sum(self._large[:large])
-            + sum(self._small[large << 6 : small])
-            + sum(self.size[small << 6 : slot])
-        )
+        block = slot >> _BLOCK
+        return sum(self._blocks[:block]) + sum(self.size[block << _BLOCK : slot])
 
     def next_unit(self, by_importance: bool = False) -> int | None:
         """Return the unit to drop next, or None in an empty history."""
@@ -241,19 +233,14 @@ class History:
         because they precede all other messages in a request. Nothing is dropped if another section has a message of
         that role before the history, or if the conversation has no message of that role yet.
         """
-        # the first slot of the role is in the earliest turn with it; each slot is looked at once
-        if role not in self._firsts:
-            try:
-                self._firsts[role] = self.slots.role.index(role, self._without.get(role, 0))
-            except ValueError:
-                self._without[role] = len(self.slots.role)
-                return
-        if self.slots.turn[self._firsts[role]] > turn:
+        # the first slot of the role is in the earliest turn with it
+        roles = self.slots.role
+        if role not in roles or self.slots.turn[roles.index(role)] > turn:
             return
         instructions: _Heap = []
         while (unit := self.next_unit()) is not None and unit not in self.summaries:
             first = min(self.members[unit])
-            speaker = self.slots.role[first]
+            speaker = roles[first]
             if speaker == role or self._waits_before(first, role):
                 break
             if speaker in SYSTEM_ROLES:
@@ -383,5 +370,4 @@ class History:
             self.first_change = slot
         self.size[slot] = tokens
         self.tokens += change
-        self._small[slot >> 6] += change
-        self._large[slot >> 12] += change
+        self._blocks[slot >> _BLOCK] += change

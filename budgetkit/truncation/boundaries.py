@@ -178,15 +178,8 @@ class Boundaries:
         for first, begin, end in self._gaps:
             if first <= at <= begin:
                 return end
-        ahead = min((first for first, _, _ in self._gaps if first > at), default=len(self.text))
-        match = _SENTENCE_START.search(self.text, at, ahead + _LOOK_BACK)
-        if match and match.start() < ahead:
-            gap = _SENTENCE_START.match(self.text, match.start())
-            begin, end = gap.span() if gap else match.span()
-        else:
-            begin, end = next(
-                ((b, e) for first, b, e in self._gaps if first == ahead), (len(self.text),) * 2
-            )
+        match = _SENTENCE_START.search(self.text, at)
+        begin, end = match.span() if match else (len(self.text), len(self.text))
         self._gaps.append((at, begin, end))
         return end
 

@@ -157,9 +157,9 @@ class _Cut(NamedTuple):
         )
         spare = self.limit - self._cost(low)
         if spare < 0:
-            low = self._aim(0, self.limit, low, -spare)
+            low = self._aim(0, low, self.limit)
         elif top - low > self.measure.near:
-            low = self._aim(low, spare, top + 1, 0)
+            low = self._aim(low, top + 1, spare)
         head, tail = self._edges(self._grown(low, top))
         text = self.measure.text
         if head or tail < len(text):
@@ -201,38 +201,20 @@ class _Cut(NamedTuple):
             top = min(top, head + len(self.measure.text) - tail) - max(1, over // _FAR)
         return fits
 
-    def _aim(self, fits: int, spare: int, over: int, excess: int) -> int:
-        """Find the number of code points that can be kept.
+    def _aim(self, fits: int, over: int, spare: int) -> int:
+        """Find the largest number of code points that can be kept.
 
-        The search keeps one size that fits and one that does not. Each step starts from the size closer to the limit
-        and moves by the excess or spare tokens, converted to characters. Steps in the same direction double, so that
-        few steps are needed even after a poor guess. Sizes with the same cut are never counted twice.
+        The search keeps one size that fits and one that does not. The first step takes the spare tokens, converted to
+        code points; each further step is twice as long, up to the middle of both sizes.
         """
-        rate = self.measure.rate
-        stride = 1
-        last = True
-        edges = {True: self._edges(fits), False: None}
+        step = max(1, round(spare * self.measure.rate))
         while over - fits > 1:
-            step = (
-                max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
-            )
-            place = fits + step if not excess or spare <= excess else over - step
-            if not fits < place < over:
-                place = (fits + over) // 2
-            here = self._edges(place)
-            if here in edges.values():
-                inside = here == edges[True]
+            place = min(fits + step, (fits + over) // 2)
+            if self._cost(place) <= self.limit:
+                fits = place
+                step *= 2
             else:
-                cost = self.measure.cost(here[0], self.marker, here[1])
-                inside = cost <= self.limit
-                rate = place / max(1, cost)
-                spare, excess = (
-                    (self.limit - cost, excess) if inside else (spare, cost - self.limit)
-                )
-            edges[inside] = here
-            fits, over = (place, over) if inside else (fits, place)
-            stride = stride * 2 if inside == last else 1
-            last = inside
+                over = place
         return fits
 
 

@@ -2,18 +2,18 @@
 
 An exact counter adds up the counts of known parts; any other counter counts the whole text.
 
-An exact counter's counts add up at certain split points ("seams", :mod:`budgetkit.counters.exact`). So the tokens up to
-some seams are counted once from both ends, and all seams near the cut are known. Trying a cut then counts only the few
-words between the cut's last seam and the marker, and a cut with too many tokens before its last seam is skipped.
+An exact counter's counts add up at certain split points ("seams", :mod:`budgetkit.counters.exact`). So the tokens up
+to some seams are counted once, in short steps from the ends, and all seams near the cut are known. Trying a cut then
+counts only the few words between the cut's last seam and the marker, and a cut with too many tokens before its last
+seam is skipped.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from itertools import accumulate, pairwise
 
-from budgetkit.counters.exact import last_seam, next_seam, seams_between
+from budgetkit.counters.exact import last_seam, next_seam
 
 Count = Callable[[str], int]
 
@@ -22,15 +22,8 @@ CHARACTERS_A_TOKEN = 4.0
 _NEVER_HALF = 2
 _CHUNK = 16
 _NEAR = 96  # code points beyond a cut that fits; every other cut among them is tried
-_ASIDE = 24  # code points on either side of a guessed place
+_STEP = 128  # code points between two seams that are counted on the way to a limit
 _SEAMLESS = 4_096  # code points to search for a seam, at most
-# Each step towards a limit covers most of the estimated distance, and the last one a little more. The estimate uses the
-# code points per token so far, but at most this many, because whitespace says little about the text after it.
-_MOST_OF_THE_WAY = 0.85
-_FIRST_RATE = 2.5
-_MOST_RATE = 8.0
-_FEW = 256  # code points, too few for another step
-_GUESSES = 8
 
 
 class Measure:
@@ -116,33 +109,30 @@ class SeamMeasure(Measure):
         full = limit - (self.count(marker[first:last]) if first < last else 0)
         if full <= 0:
             return 0, 0
+        size = len(self.text)
         if front and back:
+            # Two equal ends, by the tokens up to the seams before the cuts.
             self.near = 0
-            return self._of_both(remaining), len(self.text) - 1
+            fitting = bisect_right(
+                range(size // 2 + 1),
+                remaining,
+                key=lambda half: sum(side.known(half)[1] for side in self.sides),
+            )
+            return 2 * max(0, fitting - 1), size - 1
         side = self.sides[back]
-        side.go_beyond(limit)
-        side.know_around(max(0, min(remaining, full - 1)), full)
+        side.know_between(max(0, min(remaining, full - 1)), full)
         first_full = bisect_left(side.tokens, full)
-        top = side.places[first_full] if first_full < len(side.places) else len(self.text)
+        top = side.places[first_full] if first_full < len(side.places) else size
         low = side.places[max(0, bisect_right(side.tokens, remaining) - 1)]
         self.near = _NEAR if top - low <= _SEAMLESS else 0
         return low, top
 
-    def _of_both(self, remaining: int) -> int:
-        """Estimate the joint length of two equal ends from their tokens."""
-        half = 0
-        for _ in range(_GUESSES):
-            sides_known = [side.known(half) for side in self.sides if half]
-            tokens = sum(tokens + (half - place) / self.rate for place, tokens in sides_known)
-            aimed = half
-            half = min(len(self.text) // 2, half + int((remaining - tokens) * self.rate / 2))
-            if abs(half - aimed) < _ASIDE:
-                break
-        return 2 * max(0, half)
-
 
 class _Side:
-    """The tokens from one end of a text up to each seam."""
+    """The tokens up to some seams, from one end of a text.
+
+    Positions are distances from that end, in code points.
+    """
 
     def __init__(self, text: str, count: Count, backwards: bool) -> None:
         self.text = text
@@ -151,108 +141,51 @@ class _Side:
         self.places = [0]
         self.tokens = [0]
 
-    def known(self, tokens: int) -> tuple[int, int]:
-        """Return the position and preceding tokens of a seam before a cut."""
-        before = max(0, bisect_left(self.places, tokens) - 1)
-        if tokens - self.places[before] > _NEAR:
-            seam = self._seam(
-                max(self.places[before], tokens - _SEAMLESS) + 1, tokens - 1, last=True
-            )
-            before = before if seam is None else self._insert(before, seam)
+    def known(self, length: int) -> tuple[int, int]:
+        """Return the last known seam before a cut.
+
+        The result has the seam's position and the tokens up to the seam.
+        """
+        before = max(0, bisect_left(self.places, length) - 1)
         return self.places[before], self.tokens[before]
 
-    def go_beyond(self, limit: int) -> None:
-        """Find seams up to the first seam beyond a number of tokens."""
-        while self.tokens[-1] <= limit and (start := self.places[-1]) < len(self.text):
-            if self.tokens[-1]:
-                rate = min(_MOST_RATE, start / self.tokens[-1])
-            else:
-                rate = _FIRST_RATE
-            left = rate * (limit - self.tokens[-1])
-            end = start + int(
-                _MOST_OF_THE_WAY * left if left > _FEW else left / _MOST_OF_THE_WAY + _ASIDE
-            )
-            seam = self._seam(end, end + _SEAMLESS)
-            if seam is None:
-                return
-            self._insert(len(self.places) - 1, seam)
+    def go_beyond(self, limit: int, step: int = _STEP) -> None:
+        """Find seams up to the first seam beyond a number of tokens.
 
-    def know_around(self, low: int, high: int) -> None:
-        """Find all seams around the range from `low` to `high` tokens."""
-        for _ in range(_GUESSES):
-            first = max(0, bisect_right(self.tokens, low) - 1)
-            last = bisect_right(self.tokens, high)
-            if last == len(self.places):
-                return
-            start = self.places[first]
-            end = self.places[last]
-            rate = (end - start) / (self.tokens[last] - self.tokens[first])
-            ahead = int((low - self.tokens[first]) * rate) - _ASIDE
-            behind = int((self.tokens[last] - high) * rate) - _ASIDE
-            if max(ahead, behind) < 2 * _ASIDE:
-                break
-            seam = self._seam(start + ahead if ahead > behind else end - behind, end - 1)
-            if seam is None or seam == end:
-                break
-            self._insert(bisect_left(self.places, seam) - 1, seam)
-        if end - start > _SEAMLESS:
-            return
-        size = len(self.text)
-        low, high = (size - end, size - start) if self.backwards else (start, end)
-        places = [low, *seams_between(self.text, low, high), high]
-        counts = [self.count(self.text[before:after]) for before, after in pairwise(places)]
-        if self.backwards:
-            places = [size - place for place in reversed(places)]
-            counts = counts[::-1]
-        self.places[first : last + 1] = places
-        self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
-
-    def _insert(self, before: int, place: int) -> int:
-        """Return the index of the seam at `place`, inserting it if needed.
-
-        A new seam is inserted after the index `before`.
-        """
-        start = self.places[before]
-        after = before + 1
-        if place == start:
-            return before
-        if after < len(self.places) and (end := self.places[after]) - place < place - start:
-            tokens = self.tokens[after] - self._between(place, end)
-        else:
-            tokens = self.tokens[before] + self._between(start, place)
-        self.places.insert(after, place)
-        self.tokens.insert(after, tokens)
-        return after
-
-    def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
-        """Return the position of a seam between `start` and `stop`, or None.
-
-        The seam is close to `start`, or close to `stop` if `last` is true. The text's end counts as a seam.
+        Each step has at least `step` code points. A stretch without seams is crossed in longer steps.
         """
         size = len(self.text)
-        if start >= size:
-            return size
-        low, high = (
-            (max(0, size - stop), size - start) if self.backwards else (start, min(size, stop))
-        )
-        if self.backwards == last:
-            seam = next_seam(self.text, low, high)
-        else:
-            seam = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(
-                self.text, low, high + 1
-            )
-            seam = seam if seam > low else None
-        if seam is None:
-            if self.backwards and low == 0 and not last:
-                return size
-            return None
-        return size - seam if self.backwards else seam
+        ahead = step
+        while self.tokens[-1] <= limit and (start := self.places[-1]) < size:
+            end = self._seam(start + ahead)
+            if end is None:
+                ahead = 2 * max(ahead, _SEAMLESS)
+                continue
+            part = self.text[size - end : size - start] if self.backwards else self.text[start:end]
+            self.places.append(end)
+            self.tokens.append(self.tokens[-1] + self.count(part))
+            ahead = step
 
-    def _between(self, start: int, end: int) -> int:
+    def know_between(self, low: int, high: int) -> None:
+        """Find every seam from `low` tokens to beyond `high` tokens."""
+        self.go_beyond(low)
+        stays = bisect_right(self.tokens, low)
+        del self.places[stays:], self.tokens[stays:]
+        self.go_beyond(high, 1)
+
+    def _seam(self, place: int) -> int | None:
+        """Return the next seam from a position on, or None.
+
+        A seam that is more than 4,096 code points away is not searched for. The text's other end counts as a seam.
+        """
         size = len(self.text)
-        return self.count(
-            self.text[size - end : size - start] if self.backwards else self.text[start:end]
-        )
+        if not self.backwards or place >= size:
+            return next_seam(self.text, place, min(size, place + _SEAMLESS))
+        low = max(0, size - place - _SEAMLESS)
+        seam = last_seam(self.text, low, size - place + 1)
+        if low < seam or low == 0:
+            return size - seam
+        return None
 
 
 def measured(text: str, count: Count) -> Measure:

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import MOST_TOKENS, cache_file, is_count, kept_counts
-from budgetkit.extras.endpoints.exchange import Answer, Asking, Key, key_from_environment
+from budgetkit.extras.endpoints.exchange import Answer, Key, ask_all, key_from_environment
 from budgetkit.files import Table, read_toml
 from budgetkit.message import Data
 from budgetkit.models import Model, model_name
@@ -250,7 +250,7 @@ class ProviderCounter:
             return True
 
         url = self.endpoint.url.replace("{model}", quote(self.model.encode("utf-8", "replace")))
-        Asking(url, key, self.timeout).ask_all(requests, answered)
+        ask_all(url, key, self.timeout, requests, answered)
         if refused:  # raised here, without the errors of other requests
             raise self._error(refused[0])
         return counts

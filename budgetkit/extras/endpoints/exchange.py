@@ -141,67 +141,62 @@ class Answer:
         return value if isinstance(value, dict) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Address, key and timeout (in seconds) of a provider's endpoint."""
+def ask_all(
+    url: str,
+    key: Key,
+    timeout: float,
+    requests: Mapping[Name, Mapping[str, Any]],
+    answered: Callable[[Name, Answer | str], bool],
+) -> None:
+    """Send all requests, a few at a time, until one fails.
 
-    url: str
-    key: Key
-    timeout: float
+    The timeout is in seconds. The event loop runs in a separate thread, because the caller's thread may already have
+    one, as in Jupyter.
+    """
 
-    async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
+    async def answer(client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
         """Send one request and return its answer, or describe the problem."""
         try:
-            with anyio.fail_after(self.timeout):
-                return await self._exchange(client, _as_json(body))
+            with anyio.fail_after(timeout):
+                return await _exchange(client, url, body)
         except (TimeoutError, httpx.TimeoutException):
-            return (
-                f"no answer within {self.timeout:g} seconds. Try again, or pass a longer timeout=."
-            )
+            return f"no answer within {timeout:g} seconds. Try again, or pass a longer timeout=."
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
-            problem = self.key.hidden_in(str(error) or type(error).__name__)
+            problem = key.hidden_in(str(error) or type(error).__name__)
             return f"the connection failed ({problem}). Check the network, or use another counter."
 
-    async def _exchange(self, client: httpx.AsyncClient, content: bytes) -> Answer | str:
-        async with client.stream(
-            "POST", self.url, content=content, headers=_HEADERS, auth=self.key
-        ) as response:
-            read = b""
-            async for chunk in response.aiter_raw():
-                read += chunk
-                if len(read) > MOST_BYTES:
-                    return f"the answer is longer than {MOST_BYTES >> 10} KiB. Check the address."
-            wait = response.headers.get("retry-after", "")
-            return Answer(response.status_code, response.reason_phrase, wait, read)
+    async def ask() -> None:
+        limiter = anyio.CapacityLimiter(AT_ONCE)
+        async with (
+            httpx.AsyncClient(auth=key, timeout=timeout, verify=_trusted()) as client,
+            anyio.create_task_group() as group,
+        ):
 
-    def ask_all(
-        self,
-        requests: Mapping[Name, Mapping[str, Any]],
-        answered: Callable[[Name, Answer | str], bool],
-    ) -> None:
-        """Send all requests, a few at a time, until one fails.
+            async def one(name: Name, body: Mapping[str, Any]) -> None:
+                async with limiter:
+                    if not answered(name, await answer(client, body)):
+                        group.cancel_scope.cancel()
 
-        The event loop runs in a separate thread, because the caller's thread may already have one, as in Jupyter.
-        """
+            for name, body in requests.items():
+                group.start_soon(one, name, body)
 
-        async def ask() -> None:
-            limiter = anyio.CapacityLimiter(AT_ONCE)
-            async with (
-                httpx.AsyncClient(timeout=self.timeout, verify=_trusted()) as client,
-                anyio.create_task_group() as group,
-            ):
+    loop = {"loop_factory": _Loop}
+    with anyio.from_thread.start_blocking_portal(backend_options=loop) as portal:
+        portal.call(ask)
 
-                async def one(name: Name, body: Mapping[str, Any]) -> None:
-                    async with limiter:
-                        if not answered(name, await self.answer(client, body)):
-                            group.cancel_scope.cancel()
 
-                for name, body in requests.items():
-                    group.start_soon(one, name, body)
-
-        loop = {"loop_factory": _Loop}
-        with anyio.from_thread.start_blocking_portal(backend_options=loop) as portal:
-            portal.call(ask)
+async def _exchange(client: httpx.AsyncClient, url: str, body: Mapping[str, Any]) -> Answer | str:
+    """Send one request, and read the answer up to a limit."""
+    written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
+    content = replace_surrogates(written).encode()
+    async with client.stream("POST", url, content=content, headers=_HEADERS) as response:
+        read = b""
+        async for chunk in response.aiter_raw():
+            read += chunk
+            if len(read) > MOST_BYTES:
+                return f"the answer is longer than {MOST_BYTES >> 10} KiB. Check the address."
+        wait = response.headers.get("retry-after", "")
+        return Answer(response.status_code, response.reason_phrase, wait, read)
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -229,9 +224,3 @@ class _Loop(asyncio.SelectorEventLoop):
 def _trusted() -> ssl.SSLContext:
     # Cached, because reading the certificates takes longer than a request.
     return httpx.create_ssl_context()
-
-
-def _as_json(body: Mapping[str, Any]) -> bytes:
-    """Write a request as JSON in valid UTF-8."""
-    written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
-    return replace_surrogates(written).encode()

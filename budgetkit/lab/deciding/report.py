@@ -85,7 +85,7 @@ class TuningReport:
 
         The means are over the first half of the conversations. Settings that were left out have no row.
         """
-        now, means = self._means()
+        means = self.tuned.table[[*self.tuned.aims]]
         rows = range(len(means))
         names = [setting_text(self.setting(row)) for row in rows]
         front = self.tuned.table["front"].to_numpy()
@@ -94,7 +94,8 @@ class TuningReport:
             standing[chosen] = "chosen"
 
         table = pd.DataFrame(
-            np.vstack([means, now]), columns=[OBJECTIVES[name].noun for name in self.objectives]
+            np.vstack([means, self._now]),
+            columns=[OBJECTIVES[name].noun for name in self.objectives],
         )
         table.insert(0, "setting", [*names, "current"])
         table["standing"] = [*standing, "current"]
@@ -117,7 +118,7 @@ class TuningReport:
             f"{100 * cut_short:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
             f"{_PROXY}"
         )
-        now = aim.form.format(self._means()[0][0])
+        now = aim.form.format(self._now[0])
         parts = [
             "# Which budget?",
             f"**{_as_text(self.sentence(row))}**",
@@ -149,12 +150,10 @@ class TuningReport:
         saved = self.tuned.gain_at(row, 1).share
         return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'more expensive'}"
 
-    def _means(self) -> tuple[Any, Any]:
-        """Return the mean objectives of the current and of the tried settings."""
-        means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
-        others = means[1:].copy()
-        others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
-        return means[0], others
+    @property
+    def _now(self) -> Any:
+        """The mean objectives of the current setting."""
+        return self.tuned.scores[self.tuned.parts[0], 0].mean(axis=0)
 
 
 def matter(moves: pd.DataFrame) -> list[str]:

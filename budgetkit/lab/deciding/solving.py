@@ -169,7 +169,9 @@ def solve(
         find = "largest"
         if search.kind == "window":
             # The smallest window that holds the reserves and the required sections.
-            near = nearest_value(search.can_plan, near, far) or near
+            near = (
+                nearest_value(lambda size: search.plan_demands(size) is not None, near, far) or near
+            )
         near, far = far, near
 
     conversations = frame.index.get_level_values(0).nunique()
@@ -230,10 +232,6 @@ class LineSearch:
             return None
         plans = PlannedDemand(budget, columns, self.frame.index)
         return None if plans.overrun else plans
-
-    def can_plan(self, size: int) -> bool:
-        """Return True if all demands can be planned at a size."""
-        return self.plan_demands(size) is not None
 
     def range(self, condition: Condition) -> tuple[int, int]:
         """Return the smallest and the largest size to try."""

@@ -71,18 +71,23 @@ class Measurement:
     def __call__(self, trace: Trace) -> list[list[float]]:
         """Measure all settings on one conversation.
 
-        The measurements of a setting that cannot be planned are NaN.
+        The measurements of a setting are NaN if it cannot be planned or reserves too little for answers. The current
+        setting, which changes nothing, may reserve too little.
         """
         measures: dict[str, Callable[[Replay], float]] = {**self.objectives}
         if "evidence" in measures:
             # The needed messages are the same under every setting.
             measures["evidence"] = partial(self.objectives["evidence"], pairs=evidence(trace))
+        nothing = [float("nan")] * len(measures)
         rows = []
         for setting in self.settings:
+            if setting and self.space.is_short(setting):
+                rows.append(nothing)
+                continue
             try:
                 outcome = replay(trace, *self.space.apply(setting), **self.options)
             except ValueError:
-                rows.append([float("nan")] * len(measures))
+                rows.append(nothing)
                 continue
             rows.append([measure(outcome) for measure in measures.values()])
         return rows
@@ -438,12 +443,9 @@ def tune(
     space = SearchSpace(budget, policy, values_of(vary)).with_floor(traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
-    # Scores by conversation, setting (the current one first) and objective; NaN for a setting that reserves too little.
-    scores = np.full((len(traces), 1 + len(settings), len(objectives)), np.nan)
-    tried = [{}, *settings]
-    allowed = [row for row, setting in enumerate(tried) if not row or not space.is_short(setting)]
-    measurement = Measurement(space, [tried[row] for row in allowed], objectives, options)
-    scores[:, allowed] = measurement.scores(traces, workers, client, progress)
+    # Scores by conversation, setting (the current one first) and objective.
+    measurement = Measurement(space, [{}, *settings], objectives, options)
+    scores = measurement.scores(traces, workers, client, progress)
     result = TuningResult(
         space=space,
         settings=settings,

@@ -223,11 +223,6 @@ class PrefixLayout:
             edges[request:][:1] = np.flatnonzero(taken_out == at)[0]
         return edges
 
-    @cached_property
-    def firsts(self) -> dict[str, Ints]:
-        """A cache of the results of `_starting`, by section."""
-        return {}
-
     def boundaries(self, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
         """Return the index of each request's first possibly changed message.
 
@@ -239,9 +234,7 @@ class PrefixLayout:
                 cut = column["cut"] > 0
                 differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
                 changed = (cut[1:] | cut[:-1]) & differs
-                if section not in self.firsts:
-                    self.firsts[section] = self._starting(section)
-                limits[1:][changed] = np.minimum(limits[1:], self.firsts[section])[changed]
+                limits[1:][changed] = np.minimum(limits[1:], self._starting(section))[changed]
         return limits
 
     def equal_prefix(self, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
