@@ -284,7 +284,7 @@ def test_a_summary_is_a_text_or_changes_nothing(
     else:
         talk = conversation(window(200), policies.Summarise(), summarise=write)
     talk.add(*(user(f"{turn} " + "q" * 30) for turn in range(8)))
-    ask = (lambda: asyncio.run(talk.arequest())) if is_awaited else talk.request
+    ask: Any = (lambda: asyncio.run(talk.arequest())) if is_awaited else talk.request
     if write is written or (is_awaited and write is slowly):
         assert any(each["content"].startswith("sss") for each in ask().messages)
     else:
