@@ -40,6 +40,7 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
         *in_short(session, compared.table),
         f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
         session.gap_sentence,
+        *session.missing,
     ]
     what_if = "What if: the same messages under other rules; only the recorded rule was billed."
     rules = figure(
@@ -68,7 +69,7 @@ def _key_figures(session: Session) -> list[Data]:
     misses, word = many(totals["misses"], "miss", "misses").split()
     numbers = [
         many(totals["requests"], "request").split(),
-        (dollars_text(totals["cost"]) or "no price known", "billed"),
+        (dollars_text(totals["cost"], session.at_least) or "no price known", "billed"),
         (f"{share:.0%}", "of the input read from the cache"),
         (misses, f"{word} of the cache"),
         many(totals["compactions"], "compaction").split(),
@@ -81,7 +82,7 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))
-    cost = dollars_text(session.totals()["cost"])
+    cost = dollars_text(session.totals()["cost"], session.at_least)
     named = session.model or "an unnamed model"
     title = f"A recorded session: {many(len(session.cost), 'request')} to {named}"
     if with_text:
