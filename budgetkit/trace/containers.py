@@ -377,7 +377,8 @@ def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
             *members
         }:
             return f"{kind['label']}. {kind['instead']}"
-    if b"\x00" in head:
+    # A file system may fill the end of a file with zeros after a crash; lines of JSON before it are read.
+    if b"\x00" in head and head[:1] not in b"{[":
         return "a binary file of an unknown kind. Export the chat as JSON, Markdown or text."
     return ""
 

@@ -11,6 +11,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -83,12 +84,15 @@ def kind_of_table(head: bytes) -> str:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
-    """Read the rows of CSV text, with cells of any length."""
+def text_table(text: str, delimiter: str, strict: bool = False) -> csv.DictReader[str]:
+    """Read the rows of CSV text, with cells of any length.
+
+    If `strict` is true, a misplaced or unclosed quotation mark is an error.
+    """
     csv.field_size_limit(_LONGEST_CELL)
     # A file object for the text would take four bytes for each character.
     lines = (line[0] for line in _LINE.finditer(text))
-    return csv.DictReader(lines, delimiter=delimiter)
+    return csv.DictReader(lines, delimiter=delimiter, strict=strict)
 
 
 @dataclass(frozen=True)
@@ -154,10 +158,24 @@ class TableReader:
         ):
             return None
         try:
-            rows = list(text_table(text, delimiter))
+            table = text_table(text, delimiter, strict=True)
+            self._refuse_repeated(table.fieldnames or ())
+            rows = list(table)
         except csv.Error as error:
-            raise self._unreadable(error) from None
+            raise ValueError(
+                f"{self.name}: not a readable table ({error}). Check the quotation marks after line {table.line_num:,}."
+            ) from None
         return list(self.conversations(enumerate(rows, start=2)))
+
+    def _refuse_repeated(self, names: Iterable[str]) -> None:
+        """Reject a table in which two columns have the name of a part of a message."""
+        usual = chain((self.columns or {}).values(), *format_table("columns").values())
+        counts = Counter(name.strip().lower() for name in names)
+        for name in usual:
+            if counts[name.strip().lower()] > 1:
+                raise ValueError(
+                    f"{self.name}: two columns are called {brief(name)}. Rename one of them."
+                )
 
     def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
         """Read the conversations in a pandas frame."""
@@ -180,6 +198,11 @@ class TableReader:
         lines: dict[str, int] = {}
         chosen: dict[str, str | None] | None = None
         for number, row in table:
+            if any(row.get(None, ())):
+                raise ValueError(
+                    f"{self.name}, row {number:,}: more cells than columns. Put a text that contains a separator in "
+                    "quotation marks."
+                )
             cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
             is_first = chosen is None
             if chosen is None:
@@ -417,6 +440,8 @@ def _check_table(schema: Any, rows: int, outflow: Outflow) -> None:
     """
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
+    if len({*schema.names}) < len(schema):
+        raise ValueError("two columns have the same name")
     for kind in schema.types:
         _weight(pa.nulls(0, kind))
     outflow.check(values=rows * (1 + len(schema)))
