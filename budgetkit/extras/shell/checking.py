@@ -110,7 +110,7 @@ def growth(path: str, checked: CheckResult) -> dict[str, int]:
     sections = data.get("sections") if is_baseline else None
     if not isinstance(sections, Mapping) or None in map(whole_number, sections.values()):
         raise ValueError(
-            f"Invalid baseline {one_line(path)}: {brief(data)}. Save it again with --save-baseline."
+            f"{one_line(path)} does not contain a baseline. Save it again with --save-baseline."
         )
     names = dict.fromkeys([*sections, *checked.sections])
     changes = {name: checked.sections.get(name, 0) - int(sections.get(name, 0)) for name in names}
