@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import IO, Any, BinaryIO
 
-from budgetkit.budget import many
+from budgetkit.budget import many, quoted
 from budgetkit.files import extra, read_toml
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace.jsonl import (
@@ -289,6 +289,10 @@ class Opener:
             or (is_inspect and member.filename.startswith("samples/"))
         ]
         chosen = chosen or [m for m in members if PurePosixPath(m.filename).suffix in MEMBERS]
+        if names and not chosen:
+            raise ValueError(
+                f"{name} has no conversation file among {quoted(names, 3)}. Unpack it, and pass its files."
+            )
         try:
             for member in chosen:
                 with _explained(name):

@@ -368,6 +368,16 @@ def test_a_parquet_file_with_two_columns_of_one_name_is_refused(tmp_path: Path) 
         bk.load_trace(tmp_path / "a.parquet")
 
 
+def test_an_archive_in_an_archive_is_named(tmp_path: Path) -> None:
+    """The error said that it had no messages."""
+    for name, inner in (("in.zip", "chat.json"), ("out.zip", "in.zip")):
+        content = (tmp_path / inner).read_bytes() if inner == "in.zip" else HELLO
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(inner, content)
+    with pytest.raises(ValueError, match=r"out.zip has no conversation file among 'in.zip'"):
+        bk.load_trace(tmp_path / "out.zip")
+
+
 @pytest.mark.parametrize("place", [5, 9])
 def test_zeros_after_a_crash_are_an_unread_line(place: int, tmp_path: Path) -> None:
     """The whole session was refused as a binary file."""

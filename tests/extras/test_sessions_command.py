@@ -378,6 +378,14 @@ def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -
     assert sum(row["sessions"] for row in rows) == 3
 
 
+@pytest.mark.parametrize("options", [["-n", "0"], ["1", "--report", ""]])
+def test_a_wrong_number_or_page_is_refused(
+    home: Path, capsys: Captured, options: list[str]
+) -> None:
+    assert run(["sessions", *options]) == 2
+    assert "range x>=1" in (shown := capsys.readouterr().err) or "page as ''" in shown
+
+
 @pytest.mark.parametrize("options", [[], ["--by", "day"], ["1"], ["1", "--tools"]])
 def test_sums_without_an_unread_line_are_marked(
     home: Path, capsys: Captured, options: list[str]
