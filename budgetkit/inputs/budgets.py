@@ -197,7 +197,12 @@ def _policy(value: object) -> Policy | None:
                 "{class: SlidingWindow, turns: 6}",
             )
         )
-    classes = _classes()
+    kinds = {name: getattr(policies, name) for name in policies.__all__}
+    classes = {
+        name: kind
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, Policy) and kind not in (Policy, System)
+    }
     if name not in classes:
         raise ValueError(unknown_name("policy class", name, classes))
     kind = classes[name]
@@ -209,19 +214,6 @@ def _policy(value: object) -> Policy | None:
         return kind(**settings)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"Invalid policy {name} in the configuration. {problem}") from None
-
-
-def _classes() -> dict[str, type[Policy]]:
-    """Return the policy classes that a configuration may use, by name.
-
-    `Policy` and `System` cannot be used.
-    """
-    kinds = ((name, getattr(policies, name)) for name in policies.__all__)
-    return {
-        name: kind
-        for name, kind in kinds
-        if isinstance(kind, type) and issubclass(kind, Policy) and kind not in (Policy, System)
-    }
 
 
 Count = Callable[[str], int]

@@ -211,8 +211,8 @@ class Opener:
             content = _content(stream, name)
             outflow = self.outflow or Outflow(name, len(content))
             yield name, TableReader(name, self.columns).binary(content, kind, outflow)
-        elif encoding := _wide_encoding(head):
-            text = _content(stream, name).decode(encoding, "replace")
+        elif (wide := _WIDE.match(head)) and wide.lastgroup:
+            text = _content(stream, name).decode(wide.lastgroup, "replace")
             utf8 = io.BytesIO(text.encode("utf-8", "replace"))
             yield from replace(self, progress=None).parts(utf8, name)
         elif foreign := foreign_kind(head):
@@ -351,12 +351,6 @@ def _content(stream: BinaryIO, name: str) -> bytes:
                 f"{name} is larger than {LONGEST_LINE >> 20} MiB. Pass only part of it."
             )
     return bytes(content)
-
-
-def _wide_encoding(head: bytes) -> str:
-    """Return the encoding of UTF-16 or UTF-32 text, or else ""."""
-    match = _WIDE.match(head)
-    return (match.lastgroup or "") if match else ""
 
 
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:

@@ -11,7 +11,6 @@ import csv
 import io
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -130,11 +129,10 @@ class TableReader:
                 f"{self.name}: the table does not fit in memory. Pass only part of it."
             ) from None
         except Exception as error:  # each library raises errors of its own
-            raise self._unreadable(error) from None
-
-    def _unreadable(self, error: Exception) -> ValueError:
-        reason = one_line(str(error)) or type(error).__name__
-        return ValueError(f"{self.name}: not a readable table ({reason}). Save it again.")
+            reason = one_line(str(error)) or type(error).__name__
+            raise ValueError(
+                f"{self.name}: not a readable table ({reason}). Save it again."
+            ) from None
 
     def text(self, text: str) -> list[Numbered] | None:
         """Read CSV, TSV or YAML, or return None for other texts."""
@@ -159,23 +157,19 @@ class TableReader:
             return None
         try:
             table = text_table(text, delimiter, strict=True)
-            self._refuse_repeated(table.fieldnames or ())
+            names = [column.strip().lower() for column in table.fieldnames or ()]
             rows = list(table)
         except csv.Error as error:
             raise ValueError(
                 f"{self.name}: not a readable table ({error}). Check the quotation marks after line {table.line_num:,}."
             ) from None
-        return list(self.conversations(enumerate(rows, start=2)))
-
-    def _refuse_repeated(self, names: Iterable[str]) -> None:
-        """Reject a table in which two columns have the name of a part of a message."""
-        usual = chain((self.columns or {}).values(), *format_table("columns").values())
-        counts = Counter(name.strip().lower() for name in names)
-        for name in usual:
-            if counts[name.strip().lower()] > 1:
+        # Of two columns of one name, the reader keeps the last.
+        for column in chain((self.columns or {}).values(), *usual.values()):
+            if names.count(column.strip().lower()) > 1:
                 raise ValueError(
-                    f"{self.name}: two columns are called {brief(name)}. Rename one of them."
+                    f"{self.name}: two columns are called {brief(column)}. Rename one of them."
                 )
+        return list(self.conversations(enumerate(rows, start=2)))
 
     def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
         """Read the conversations in a pandas frame."""
@@ -246,7 +240,7 @@ class TableReader:
         for column in given.values():
             if column not in cells:
                 raise ValueError(f"{self.name}: {unknown_name('column', column, cells)}")
-        lower = {key.lower().strip(): key for key in reversed(list(cells))}
+        lower = {key.lower().strip(): key for key in reversed([*cells])}
         chosen: dict[str, str | None] = {
             part: next((lower[column] for column in names if column in lower), None)
             for part, names in format_table("columns").items()

@@ -95,12 +95,12 @@ def list_sessions(
     progress = _show_unread if sys.stderr.isatty() else None
     rows = rows_of(files, bills_of(files, progress, in_processes=True))
     for row in rows:
-        row |= {
-            "changed": str(row["changed"]),
-            "agent": row["program"],
-            "incomplete": bool(row["missing"]),
-        }
-        row["day"] = row["changed"][:10]
+        changed = str(row["changed"])
+        row |= {"agent": row["program"], "day": changed[:10], "incomplete": bool(row["missing"])}
+        # Only --json shows the seconds and the date of a model's snapshot.
+        row["changed"] = changed if as_json else changed[:16]
+        if not as_json:
+            row["model"] = _core(row["model"])
     columns = ["number", "program", "changed", "project", "model"]
     shown = rows[:newest]
     if by is not None:
@@ -115,7 +115,7 @@ def list_sessions(
         return "1"
     title = f"Your sessions by {by}" if by else "The newest of your sessions"
     (total,) = _sums([row | {"all": "total"} for row in rows], "all")
-    cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown]
+    cells = [[*map(row.get, columns), *_sums_shown(row)] for row in shown]
     first = ["total", total["sessions"], *[""] * (len(columns) - 2)]
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
     if total["incomplete"]:
@@ -148,8 +148,12 @@ def _parts(row: Row) -> Iterator[Row]:
     Models are named without the date of their snapshot.
     """
     for part in row["parts"]:
-        model = re.sub(r"-\d{8}$", "", part.get("model") or row["model"] or "")
+        model = _core(part.get("model") or row["model"])
         yield part | {"day": part.get("day") or row["day"], "model": model}
+
+
+def _core(model: str | None) -> str:
+    return re.sub(r"-\d{8}$", "", model or "")
 
 
 def _sums(rows: list[Row], by: str) -> list[Row]:
@@ -165,19 +169,12 @@ def _sums(rows: list[Row], by: str) -> list[Row]:
         sums["sessions"].add(row["number"])
         if row["cost"] is None or row["incomplete"]:
             sums["incomplete"].add(row["number"])
-        for column in BILLED:
-            if column != "model" and row[column] is not None:
+        for column in BILLED[:-1]:
+            if row[column] is not None:
                 sums[column] = (sums[column] or 0) + row[column]
     for sums in groups.values():
         sums |= {name: len(sums[name]) for name in ("sessions", "incomplete")}
     return [*groups.values()]
-
-
-def _heads(row: Row, columns: list[str]) -> list[Any]:
-    # Only --json shows the seconds and the date of a model's snapshot.
-    model = re.sub(r"-\d{8}$", "", row["model"] or "")
-    shown = row | {"changed": str(row.get("changed"))[:16], "model": model}
-    return [shown[name] for name in columns]
 
 
 def _sums_shown(row: Row) -> list[Any]:
