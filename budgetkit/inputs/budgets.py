@@ -197,11 +197,12 @@ def _policy(value: object) -> Policy | None:
                 "{class: SlidingWindow, turns: 6}",
             )
         )
-    kinds = {name: getattr(policies, name) for name in policies.__all__}
     classes = {
         name: kind
-        for name, kind in kinds.items()
-        if isinstance(kind, type) and issubclass(kind, Policy) and kind not in (Policy, System)
+        for name in policies.__all__
+        if isinstance(kind := getattr(policies, name), type)
+        and issubclass(kind, Policy)
+        and kind not in (Policy, System)
     }
     if name not in classes:
         raise ValueError(unknown_name("policy class", name, classes))

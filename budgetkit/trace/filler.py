@@ -198,17 +198,13 @@ class Filler:
                     whole = changed
         if self.count(whole) == sizes[0]:
             return whole
-        return self._of_size(sizes[0], _is_json(text))
 
-    def _of_size(self, size: int, as_list: bool) -> str:
-        """Return filler of a given token count, optionally as a JSON list.
-
-        Use it for texts whose words cannot be replaced one by one.
-        """
+        # The words of the text cannot be replaced one by one.
+        size = sizes[0]
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
         )
-        fewer = range(words if as_list else 0)
+        fewer = range(words if _is_json(text) else 0)
         lists = (f'["{"a" * less}{" a" * (words - less)}"]' for less in fewer)
         for filler in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
             if self.count(filler) == size:

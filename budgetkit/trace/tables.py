@@ -186,7 +186,7 @@ class TableReader:
         texts = [value.get(chosen[part] or "") for part in ("role", "content")]
         return all(isinstance(text, str) for text in texts)
 
-    def conversations(self, table: Iterable[tuple[int, Raw]]) -> Iterator[Numbered]:
+    def conversations(self, table: Iterable[tuple[int, Any]]) -> Iterator[Numbered]:
         """Yield conversations from rows that each hold one conversation or one message."""
         by_conversation: dict[str, list[Data]] = {}
         lines: dict[str, int] = {}

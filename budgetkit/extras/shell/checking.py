@@ -45,9 +45,19 @@ def _check_traces(
     **limits: Any,
 ) -> int:
     """Check loaded conversations, prompts and tools against a budget."""
+    files: dict[str, Path] = {}
+    for option in prompts:
+        section, _, file = option.partition("=")
+        if not section or not file:
+            raise ValueError(
+                f"Invalid --prompt {brief(option)}: use SECTION=FILE, for example system=prompt.txt."
+            )
+        if section in files:
+            raise ValueError(f"Two prompts for section {brief(section)}. Put both into one file.")
+        files[section] = Path(file)
     checked = check(
         case.budget,
-        prompts=_prompts(prompts) or None,
+        prompts=files or None,
         tools=[tool for file in tools for tool in tools_of(file)] or None,
         traces=traces or None,
         counter=case.counter,
@@ -77,21 +87,6 @@ def _check_traces(
         checked.headline,
     )
     return int(not checked.passed)
-
-
-def _prompts(options: Names) -> dict[str, Path]:
-    """Return the file of each section from the SECTION=FILE options."""
-    files: dict[str, Path] = {}
-    for option in options:
-        section, _, file = option.partition("=")
-        if not section or not file:
-            raise ValueError(
-                f"Invalid --prompt {brief(option)}: use SECTION=FILE, for example system=prompt.txt."
-            )
-        if section in files:
-            raise ValueError(f"Two prompts for section {brief(section)}. Put both into one file.")
-        files[section] = Path(file)
-    return files
 
 
 def save_baseline(path: str, checked: CheckResult) -> None:

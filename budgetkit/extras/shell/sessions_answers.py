@@ -155,8 +155,7 @@ def settings(
 
 def _cost_of(agents: Collection[Session]) -> str:
     cost = sum(float(agent.cost.sum()) for agent in agents)
-    at_least = max(agent.at_least for agent in agents)
-    return dollars_text(cost, at_least) or "an unknown price"
+    return dollars_text(cost, max(agent.at_least for agent in agents)) or "an unknown price"
 
 
 def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> None:

@@ -286,8 +286,8 @@ class Session:
         If there are any, the sums of the session may be too low: an unread record may be a request.
         """
         marks = format_table("marks")["missing"]
-        unread = [note for note in self.trace.warnings if any(mark in note for mark in marks)]
-        return [*unread, *filter(None, [self.unpriced])]
+        notes = (*self.trace.warnings, self.unpriced)
+        return [note for note in notes if any(mark in note for mark in marks)]
 
     @property
     def at_least(self) -> str:

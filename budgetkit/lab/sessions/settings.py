@@ -256,7 +256,7 @@ class _Trial:
         table.insert(0, "setting", setting)
         is_priced = bool(table["least"][1:].notna().any())
         attrs |= {"billed": billed["least"], "is_ranked": is_near(replay_error) and is_priced}
-        attrs["missing"] = int(bool(self.session.missing))
+        attrs["missing"] = bool(self.session.missing)
         if setting == "model":
             attrs["model"] = self.session.model
         table.attrs = attrs
