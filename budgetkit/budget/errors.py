@@ -92,4 +92,4 @@ def check_html(path: object) -> None:
     """Reject a path that does not end in .html or .htm."""
     name = str(path)
     if not name.lower().endswith((".html", ".htm")):
-        raise ValueError(f"Cannot save a page as {one_line(name)}. Use a name that ends in .html.")
+        raise ValueError(f"Cannot save a page as {brief(name)}. Use a name that ends in .html.")

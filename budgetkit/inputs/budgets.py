@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.errors import missing_file, unknown_name, wrong_type
+from budgetkit.budget.errors import missing_file, unknown_name, wrong_kind, wrong_type
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import count_of
 from budgetkit.models import Model, resolve
@@ -155,7 +155,7 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
         named[0] == "context_budget" and isinstance(budget, str)
     ):
         raise ValueError(
-            wrong_type(
+            wrong_kind(
                 f"{named[0]} of the configuration",
                 budget,
                 "the fields of a budget or a preset's name",
@@ -190,14 +190,20 @@ def _policy(value: object) -> Policy | None:
     )
     if not isinstance(name, str) or not is_plain:
         raise ValueError(
-            wrong_type(
+            wrong_kind(
                 "policy in the configuration",
                 value,
                 "a name, such as 'oldest first', or a class with its parameters, such as "
                 "{class: SlidingWindow, turns: 6}",
             )
         )
-    classes = _classes()
+    classes = {
+        name: kind
+        for name in policies.__all__
+        if isinstance(kind := getattr(policies, name), type)
+        and issubclass(kind, Policy)
+        and kind not in (Policy, System)
+    }
     if name not in classes:
         raise ValueError(unknown_name("policy class", name, classes))
     kind = classes[name]
@@ -209,19 +215,6 @@ def _policy(value: object) -> Policy | None:
         return kind(**settings)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"Invalid policy {name} in the configuration. {problem}") from None
-
-
-def _classes() -> dict[str, type[Policy]]:
-    """Return the policy classes that a configuration may use, by name.
-
-    `Policy` and `System` cannot be used.
-    """
-    kinds = ((name, getattr(policies, name)) for name in policies.__all__)
-    return {
-        name: kind
-        for name, kind in kinds
-        if isinstance(kind, type) and issubclass(kind, Policy) and kind not in (Policy, System)
-    }
 
 
 Count = Callable[[str], int]
@@ -433,7 +426,7 @@ def budget_in(text: str, name: str) -> AnyBudget:
     """
     data = _data_in(text, name)
     if not isinstance(data, Mapping):
-        raise ValueError(f"{name} does not contain a budget: {brief(data)}. {_KEYS}")
+        raise ValueError(f"{name} does not contain a budget. {_KEYS}")
     try:
         return read_budget(data)
     except LookupError as error:

@@ -128,9 +128,8 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
 
 def _is_messages(value: Any) -> bool:
     """Return True for a non-empty list of message dictionaries or objects."""
-    if not isinstance(value, list | tuple) or not value:
-        return False
-    return all(
+    is_list = isinstance(value, list | tuple) and len(value) > 0
+    return is_list and all(
         isinstance(message, Message) or (isinstance(message, Mapping) and "role" in message)
         for message in value
     )
@@ -138,9 +137,8 @@ def _is_messages(value: Any) -> bool:
 
 def _is_conversation(value: Any) -> bool:
     """Return True if a list's entry is a conversation, not a message."""
-    if isinstance(value, Trace | str | PathLike | list | tuple) or hasattr(value, "columns"):
-        return True
-    return isinstance(value, Mapping) and "messages" in value
+    is_one = isinstance(value, Trace | str | PathLike | list | tuple) or hasattr(value, "columns")
+    return is_one or (isinstance(value, Mapping) and "messages" in value)
 
 
 def _source(value: Any) -> Any:

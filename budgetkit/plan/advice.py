@@ -140,7 +140,13 @@ def loss_sentence(loss: Loss, plan: Plan) -> str:
     whole = ", dropped whole," if rule == "drop" else ""
     needed = " is required and" if allocation.required else ""
     name = one_line(allocation.section)
-    return two_sentences(f"{name}{needed} loses {_amount(loss)}{whole} because {why}", mend)
+    amount = f"{loss.tokens:,} of {loss.demand:,} tokens"
+    parts = [many(loss.items, "item")] if loss.items else []
+    if loss.cut:
+        parts.append(f"{many(loss.cut, 'item')} cut")
+    if parts:
+        amount += f" ({', '.join(parts)})"
+    return two_sentences(f"{name}{needed} loses {amount}{whole} because {why}", mend)
 
 
 def _larger_window(loss: Loss, plan: Plan) -> str:
@@ -155,16 +161,6 @@ def _larger_window(loss: Loss, plan: Plan) -> str:
             if granted >= plan[section].granted + loss.tokens:
                 return f"a window larger by {more:,}"
     return "a larger window"
-
-
-def _amount(loss: Loss) -> str:
-    parts = []
-    if loss.items:
-        parts.append(many(loss.items, "item"))
-    if loss.cut:
-        parts.append(f"{many(loss.cut, 'item')} cut")
-    tokens = f"{loss.tokens:,} of {loss.demand:,} tokens"
-    return f"{tokens} ({', '.join(parts)})" if parts else tokens
 
 
 def unused_caps(plan: Plan, section: str) -> dict[str, int]:

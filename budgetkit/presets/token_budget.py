@@ -215,7 +215,16 @@ def _overlaid(
     usual: dict[str, Any] = _TABLE["defaults"]
     settings = usual | {"allocations": ({} if alone else usual["allocations"]) | CURRENT}
     for configuration in configurations:
-        inner = _known_fields("context_budget", _inner(configuration), {*usual, "sections"})
+        outer = _mapping("configuration", configuration)
+        if "agent" in outer and "context_budget" not in outer:
+            outer = _mapping("agent", outer["agent"])
+            if "context_budget" not in outer:
+                raise ValueError(
+                    f"Missing key 'context_budget' under 'agent', which has: {quoted(outer) or 'no keys'}. Add it, or "
+                    "omit the configuration."
+                )
+        inner = outer.get("context_budget", outer)
+        inner = _known_fields("context_budget", inner, {*usual, "sections"})
         rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}
         settings |= inner
         for name, sections in rules.items():
@@ -233,19 +242,6 @@ def _overlaid(
     check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
     _check_switch("enabled of context_budget", settings["enabled"])
     return settings
-
-
-def _inner(configuration: object) -> object:
-    """Return the part of a configuration that describes the budget."""
-    outer = _mapping("configuration", configuration)
-    if "agent" in outer and "context_budget" not in outer:
-        outer = _mapping("agent", outer["agent"])
-        if "context_budget" not in outer:
-            raise ValueError(
-                f"Missing key 'context_budget' under 'agent', which has: {quoted(outer) or 'no keys'}. Add it, or omit "
-                "the configuration."
-            )
-    return outer.get("context_budget", outer)
 
 
 def _known_fields(what: str, mapping: object, names: set[str]) -> dict[str, Any]:

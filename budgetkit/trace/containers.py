@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import IO, Any, BinaryIO
 
-from budgetkit.budget import many
+from budgetkit.budget import many, quoted
 from budgetkit.files import extra, read_toml
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace.jsonl import (
@@ -211,8 +211,8 @@ class Opener:
             content = _content(stream, name)
             outflow = self.outflow or Outflow(name, len(content))
             yield name, TableReader(name, self.columns).binary(content, kind, outflow)
-        elif encoding := _wide_encoding(head):
-            text = _content(stream, name).decode(encoding, "replace")
+        elif (wide := _WIDE.match(head)) and wide.lastgroup:
+            text = _content(stream, name).decode(wide.lastgroup, "replace")
             utf8 = io.BytesIO(text.encode("utf-8", "replace"))
             yield from replace(self, progress=None).parts(utf8, name)
         elif foreign := foreign_kind(head):
@@ -289,6 +289,10 @@ class Opener:
             or (is_inspect and member.filename.startswith("samples/"))
         ]
         chosen = chosen or [m for m in members if PurePosixPath(m.filename).suffix in MEMBERS]
+        if names and not chosen:
+            raise ValueError(
+                f"{name} has no conversation file among {quoted(names, 3)}. Unpack it, and pass its files."
+            )
         try:
             for member in chosen:
                 with _explained(name):
@@ -349,12 +353,6 @@ def _content(stream: BinaryIO, name: str) -> bytes:
     return bytes(content)
 
 
-def _wide_encoding(head: bytes) -> str:
-    """Return the encoding of UTF-16 or UTF-32 text, or else ""."""
-    match = _WIDE.match(head)
-    return (match.lastgroup or "") if match else ""
-
-
 def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
     """Return the kind of an unsupported file, with advice.
 
@@ -377,7 +375,8 @@ def foreign_kind(head: bytes = b"", members: Collection[str] = ()) -> str:
             *members
         }:
             return f"{kind['label']}. {kind['instead']}"
-    if b"\x00" in head:
+    # A file system may fill the end of a file with zeros after a crash; lines of JSON before it are read.
+    if b"\x00" in head and head[:1] not in b"{[":
         return "a binary file of an unknown kind. Export the chat as JSON, Markdown or text."
     return ""
 

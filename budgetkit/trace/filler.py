@@ -129,7 +129,10 @@ class Filler:
             like = alike(word)
             kind = before, like, word[0] == "\\", *wanted
             if (free := self.free.get(kind)) is None:
-                near = islice(_variants(like), _TRIED)
+                # Variants differ in the first three characters.
+                choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in like[:3])
+                variants = ("".join(letters) + like[3:] for letters in product(*choices))
+                near = islice(variants, _TRIED)
                 candidates = (
                     chain(near, _short(2), islice(_short(3), 4 * _TRIED))
                     if word[0] != "\\"
@@ -195,20 +198,14 @@ class Filler:
                     whole = changed
         if self.count(whole) == sizes[0]:
             return whole
-        return self._of_size(sizes[0], _is_json(text))
 
-    def _of_size(self, size: int, as_list: bool) -> str:
-        """Return filler of a given token count, optionally as a JSON list.
-
-        Use it for texts whose words cannot be replaced one by one.
-        """
+        # The words of the text cannot be replaced one by one.
+        size = sizes[0]
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
         )
-        if as_list:
-            lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)]
-        else:
-            lists = []
+        fewer = range(words if _is_json(text) else 0)
+        lists = (f'["{"a" * less}{" a" * (words - less)}"]' for less in fewer)
         for filler in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
             if self.count(filler) == size:
                 return filler
@@ -273,12 +270,6 @@ def _escapes() -> Iterator[str]:
 
 def _short(length: int) -> Iterator[str]:
     return map("".join, product(_LETTERS, repeat=length))
-
-
-def _variants(word: str) -> Iterator[str]:
-    """Yield variants of a word that differ in its first three characters."""
-    choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in word[:3])
-    return ("".join(letters) + word[3:] for letters in product(*choices))
 
 
 def _is_json(text: str) -> bool:

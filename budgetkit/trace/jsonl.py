@@ -32,6 +32,7 @@ from sys import intern
 from typing import Any, BinaryIO
 
 from budgetkit.budget import brief, many, quoted
+from budgetkit.files import read_toml
 
 #: Maximum bytes of a line, or of a document that spans many lines.
 LONGEST_LINE = 256 << 20
@@ -42,18 +43,6 @@ Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
 _DEEPEST = 100
-_READ = [
-    "role",
-    "content",
-    "messages",
-    "tool_calls",
-    "tool_call_id",
-    "tools",
-    "functions",
-    "contexts",
-    "meta",
-]
-_READ += ["system", "instructions", "contents", "parts", "request", "response", "mapping", "usage"]
 _SPACE = re.compile(r"[ \t\n\r]*")
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -255,7 +244,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = {intern(name): value for name, value in pairs}
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
-        for name in _READ:
+        for name in read_toml("formats.toml")["marks"]["once"]:
             if names.count(name) > 1:
                 raise ValueError(f"{brief(name)} appears twice in one object")
     return fields

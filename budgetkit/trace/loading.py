@@ -50,7 +50,7 @@ from budgetkit.trace.jsonl import (
     unbroken,
 )
 from budgetkit.trace.opening import made_trace, place_name
-from budgetkit.trace.tables import Columns, TableReader
+from budgetkit.trace.tables import Columns, TableReader, UnknownColumnsError
 
 _DEEPEST = 12
 _LOOKED_AT = 200  # after so many records of unknown kinds, a file is not a session
@@ -109,7 +109,8 @@ class Loader:
                     raise
                 except ValueError as error:
                     refused[path.name] = str(error)
-                    if ".json" in path.name and not isinstance(error, NoConversationError):
+                    is_data = ".json" in path.name or path.suffix in (".csv", ".tsv")
+                    if is_data and not isinstance(error, NoConversationError | UnknownColumnsError):
                         warn_caller(f"Left out: {error}", UnreadableFileError)
             if next(places) == 0:
                 raise ValueError(next(iter(refused.values())))

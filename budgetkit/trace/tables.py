@@ -83,12 +83,15 @@ def kind_of_table(head: bytes) -> str:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
-    """Read the rows of CSV text, with cells of any length."""
+def text_table(text: str, delimiter: str, strict: bool = False) -> csv.DictReader[str]:
+    """Read the rows of CSV text, with cells of any length.
+
+    If `strict` is true, a misplaced or unclosed quotation mark is an error.
+    """
     csv.field_size_limit(_LONGEST_CELL)
     # A file object for the text would take four bytes for each character.
     lines = (line[0] for line in _LINE.finditer(text))
-    return csv.DictReader(lines, delimiter=delimiter)
+    return csv.DictReader(lines, delimiter=delimiter, strict=strict)
 
 
 @dataclass(frozen=True)
@@ -126,11 +129,10 @@ class TableReader:
                 f"{self.name}: the table does not fit in memory. Pass only part of it."
             ) from None
         except Exception as error:  # each library raises errors of its own
-            raise self._unreadable(error) from None
-
-    def _unreadable(self, error: Exception) -> ValueError:
-        reason = one_line(str(error)) or type(error).__name__
-        return ValueError(f"{self.name}: not a readable table ({reason}). Save it again.")
+            reason = one_line(str(error)) or type(error).__name__
+            raise ValueError(
+                f"{self.name}: not a readable table ({reason}). Save it again."
+            ) from None
 
     def text(self, text: str) -> list[Numbered] | None:
         """Read CSV, TSV or YAML, or return None for other texts."""
@@ -154,9 +156,19 @@ class TableReader:
         ):
             return None
         try:
-            rows = list(text_table(text, delimiter))
+            table = text_table(text, delimiter, strict=True)
+            names = [column.strip().lower() for column in table.fieldnames or ()]
+            rows = list(table)
         except csv.Error as error:
-            raise self._unreadable(error) from None
+            raise ValueError(
+                f"{self.name}: not a readable table ({error}). Check the quotation marks after line {table.line_num:,}."
+            ) from None
+        # Of two columns of one name, the reader keeps the last.
+        for column in chain((self.columns or {}).values(), *usual.values()):
+            if names.count(column.strip().lower()) > 1:
+                raise ValueError(
+                    f"{self.name}: two columns are called {brief(column)}. Rename one of them."
+                )
         return list(self.conversations(enumerate(rows, start=2)))
 
     def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
@@ -174,12 +186,17 @@ class TableReader:
         texts = [value.get(chosen[part] or "") for part in ("role", "content")]
         return all(isinstance(text, str) for text in texts)
 
-    def conversations(self, table: Iterable[tuple[int, Raw]]) -> Iterator[Numbered]:
+    def conversations(self, table: Iterable[tuple[int, Any]]) -> Iterator[Numbered]:
         """Yield conversations from rows that each hold one conversation or one message."""
         by_conversation: dict[str, list[Data]] = {}
         lines: dict[str, int] = {}
         chosen: dict[str, str | None] | None = None
         for number, row in table:
+            if any(row.get(None, ())):
+                raise ValueError(
+                    f"{self.name}, row {number:,}: more cells than columns. Put a text that contains a separator in "
+                    "quotation marks."
+                )
             cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
             is_first = chosen is None
             if chosen is None:
@@ -223,7 +240,7 @@ class TableReader:
         for column in given.values():
             if column not in cells:
                 raise ValueError(f"{self.name}: {unknown_name('column', column, cells)}")
-        lower = {key.lower().strip(): key for key in reversed(list(cells))}
+        lower = {key.lower().strip(): key for key in reversed([*cells])}
         chosen: dict[str, str | None] = {
             part: next((lower[column] for column in names if column in lower), None)
             for part, names in format_table("columns").items()
@@ -417,6 +434,8 @@ def _check_table(schema: Any, rows: int, outflow: Outflow) -> None:
     """
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
+    if len({*schema.names}) < len(schema):
+        raise ValueError("two columns have the same name")
     for kind in schema.types:
         _weight(pa.nulls(0, kind))
     outflow.check(values=rows * (1 + len(schema)))

@@ -37,7 +37,6 @@ MARKERS: dict[str, str] = {
     "tail": "[earlier text is left out]\n",
     "middle": "\n[a part is left out]\n",
 }
-_CHOICES = {"keep": get_args(Keep), "by": get_args(By), "marker_at": get_args(MarkerAt)}
 # A longer text may have fewer tokens, if its last letters form a whole word. So some longer cuts are tried as well,
 # the longest first.
 _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
@@ -99,7 +98,11 @@ def truncate(
     '[...]\nsecond line\nthird line'
     """
     check_all("text", [text], str)
-    _check(limit, keep, by, marker_at)
+    if type(limit) is not int or not 0 <= limit <= MOST_TOKENS:
+        raise ValueError(out_of_range("limit", limit, f"a whole number from 0 to {MOST_TOKENS:,}"))
+    check_choice("keep", keep, get_args(Keep))
+    check_choice("by", by, get_args(By))
+    check_choice("marker_at", marker_at, get_args(MarkerAt))
     count = count_of(counter)
     if not hasattr(count, "fresh"):  # a plain function, not a counter
         count = as_counter(count)
@@ -216,13 +219,6 @@ class _Cut(NamedTuple):
             else:
                 over = place
         return fits
-
-
-def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
-    if type(limit) is not int or not 0 <= limit <= MOST_TOKENS:
-        raise ValueError(out_of_range("limit", limit, f"a whole number from 0 to {MOST_TOKENS:,}"))
-    for (parameter, choices), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
-        check_choice(parameter, value, choices)
 
 
 #: The marker for omitted text, by the items that a section keeps.

@@ -337,6 +337,57 @@ def test_utf_32_is_read_whole(name: str, text: str, encoding: str, tmp_path: Pat
     assert [message.text for message in trace.messages] == ["Grüße", "Hello"]
 
 
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ('role,content\nuser,"one\nassistant,two\nuser,three\n', "quotation marks after line 1"),
+        ('role,content\nuser,"He said "hi" to me"\n', "quotation marks after line 1"),
+        ("role,content\nuser,one\nuser,Hello, world\n", "row 3: more cells than columns"),
+        ("role,content,content\nuser,the text,b\n", "two columns are called 'content'"),
+        ("role,Content,content\nuser,the text,b\n", "two columns are called 'content'"),
+    ],
+)
+def test_a_table_that_would_lose_a_text_is_refused(
+    table: str, problem: str, tmp_path: Path
+) -> None:
+    """Rows and cells were lost without a word."""
+    (tmp_path / "a.csv").write_text(table)
+    with pytest.raises(ValueError, match=problem):
+        bk.load_trace(tmp_path / "a.csv")
+    (tmp_path / "b.json").write_text(HELLO)
+    assert run(["check", str(tmp_path)]) == 2
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_is_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    names = ["role", "content", "content"]
+    cells = [pa.array([name]) for name in ("user", "the text", "b")]
+    parquet.write_table(pa.Table.from_arrays(cells, names=names), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="two columns have the same name"):
+        bk.load_trace(tmp_path / "a.parquet")
+
+
+def test_an_archive_in_an_archive_is_named(tmp_path: Path) -> None:
+    """The error said that it had no messages."""
+    for name, inner in (("in.zip", "chat.json"), ("out.zip", "in.zip")):
+        content = (tmp_path / inner).read_bytes() if inner == "in.zip" else HELLO
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(inner, content)
+    with pytest.raises(ValueError, match=r"out.zip has no conversation file among 'in.zip'"):
+        bk.load_trace(tmp_path / "out.zip")
+
+
+@pytest.mark.parametrize("place", [5, 9])
+def test_zeros_after_a_crash_are_an_unread_line(place: int, tmp_path: Path) -> None:
+    """The whole session was refused as a binary file."""
+    lines = data_path("traces/made-up-session.jsonl").read_bytes().split(b"\n")[:9]
+    lines.insert(place, b"\0" * 512)
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines))
+    session = bk.Session(tmp_path / "a.jsonl")
+    assert session.missing == [f"Left out 1 line of invalid JSON: line {place + 1}."]
+
+
 @pytest.mark.parametrize("option", ["--baseline", "--save-baseline"])
 def test_an_empty_path_of_a_baseline_is_refused(option: str) -> None:
     assert run(["check", "support-chat", option, ""]) == 2

@@ -1,10 +1,12 @@
 """Whatever is given to a public call, it is taken or refused in words: what was given, what is known, what to do."""
 
+import json
 import re
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
+from budgetkit.extras.shell.program import run
 from tests.messages import assistant, user
 
 SECTIONS = [bk.Allocation("a", granularity="token"), bk.Allocation("b", 30)]
@@ -314,3 +317,27 @@ def test_no_error_or_warning_quotes_the_text_of_a_message(
                     assert SECRET not in str(refusal), value
             assert SECRET not in "".join(str(warning.message) for warning in shown), value
     assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit support-chat -b chat.json",
+        "check support-chat --baseline chat.json",
+        "check support-chat --tools chat.json",
+        "count --as servers chat.json",
+    ],
+)
+def test_no_error_quotes_a_conversation_in_place_of_another_file(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Two of them quoted its first message, and the last listed its messages as tools of 0 tokens."""
+    monkeypatch.chdir(tmp_path)
+    for value in ([user(SECRET)], {"messages": [user(SECRET)]}, {"budget": [user(SECRET)]}):
+        Path("chat.json").write_text(json.dumps(value), encoding="utf-8")
+        assert run(command.split()) == 2
+        shown = capsys.readouterr()
+        assert "chat.json" in shown.err and SECRET not in shown.err

@@ -115,7 +115,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
         ({"modle": "gpt-4o"}, "Unknown key 'modle'. Did you mean 'model'. Choose one of: 'model', 'window'"),
         ({"budget": None}, "The configuration has no budget"),
         ({"context_budget": {}}, "Use exactly one of: budget, context_budget"),
-        ({"budget": 3}, "Invalid budget of the configuration: 3."),
+        ({"budget": 3}, "Invalid budget of the configuration: a value of type int."),
         ({"budget": "chatt"}, "Unknown preset 'chatt'"),
         ({"model": ["gpt-4o"]}, "Invalid model of the configuration: "),
         ({"window": "8k"}, "window"),
@@ -174,7 +174,7 @@ def test_a_folder_or_a_pipe_is_refused_and_never_waited_for(tmp_path: Path) -> N
         ("budget: chat\nbudget: rag\n", "Duplicate key 'budget'. Remove"),
         ("modle: gpt-4o\nbudget: chat\n", ": Invalid configuration. Unknown key 'modle'"),
         ("budget: chat\npolicy: oldest frist\n", ": Unknown policy 'oldest frist'."),
-        ("- chat\n- rag\n", "does not contain a budget: .*. Use a configuration with keys such as model"),
+        ("- chat\n- rag\n", "does not contain a budget. Use a configuration with keys such as model"),
     ],
 )  # fmt: skip
 def test_a_fault_is_said_with_file_and_line(tmp_path: Path, text: str, sentence: str) -> None:

@@ -235,10 +235,11 @@ def test_a_damaged_sub_agent_is_counted_as_a_warning_in_the_cache_too(
     written(project, main)
     side = [row | {"isSidechain": True, "agentId": "a1"} for row in main]
     agent = written(project, side, "s/subagents/agent-a1.jsonl")
-    before = bk.sessions(project, billed=True)["warnings"].tolist()
+    names = ["warnings", "missing"]
+    before = bk.sessions(project, billed=True)[names].sum()
     agent.write_bytes(agent.read_bytes()[100:])
     for _ in range(2):
-        assert bk.sessions(project, billed=True)["warnings"].tolist() > before
+        assert (bk.sessions(project, billed=True)[names].sum() > before).all()
 
 
 @pytest.mark.parametrize("place", ["s", "s/subagents", "s/subagents/agent-a1.jsonl"])

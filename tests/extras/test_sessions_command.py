@@ -15,6 +15,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
 from budgetkit.files import data_path
+from budgetkit.lab.sessions.sentences import sentences_of
 
 Captured = pytest.CaptureFixture[str]
 #: The session under the home of these tests.
@@ -367,11 +368,45 @@ def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -
     assert run(["sessions", "--by", by]) == 0
     shown = capsys.readouterr().out
     assert "\u2265 $12.48" in shown and "97%" in shown
-    assert "\u2265 marks sums that leave out sessions without a known cost." in shown
+    assert (
+        "\u2265 marks sums that may be too low: 1 session could not be read or priced in full."
+        in shown
+    )
     assert run(["sessions", "--by", by, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert sum(row["requests"] or 0 for row in rows) == 2 * 139
     assert sum(row["sessions"] for row in rows) == 3
+
+
+@pytest.mark.parametrize("options", [["-n", "0"], ["1", "--report", ""]])
+def test_a_wrong_number_or_page_is_refused(
+    home: Path, capsys: Captured, options: list[str]
+) -> None:
+    assert run(["sessions", *options]) == 2
+    assert "range x>=1" in (shown := capsys.readouterr().err) or "page as ''" in shown
+
+
+@pytest.mark.parametrize("options", [[], ["--by", "day"], ["1"], ["1", "--tools"]])
+def test_sums_without_an_unread_line_are_marked(
+    home: Path, capsys: Captured, options: list[str]
+) -> None:
+    """The list showed a lower sum without a word: an unread line may be a request."""
+    path = home / ONE
+    lines = path.read_text(encoding="utf-8").splitlines()
+    (place, *_) = (n for n, line in enumerate(lines) if '"usage"' in line)
+    lines[place : place + 2] = ["".join(lines[place : place + 2])]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    for _ in range(2):  # the second time from the cache
+        assert run(["sessions", *options]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "\u2265 $6." in shown or "--tools" in options
+        reason = f"Left out 1 line of invalid JSON: line {place + 1}."
+        assert reason in shown or "1 session could not be read or priced in full" in shown
+    session = bk.Session(path)
+    assert session.totals()["missing"] == 1 == bk.sessions(billed=True)["missing"].sum()
+    assert "of \u2265 $6." in session.sentence
+    table = bk.what_if(session, cache_life="1h")
+    assert "Parts of 1 session could not be read or priced" in " ".join(sentences_of(table))
 
 
 def test_requests_are_summed_on_their_own_day_and_model(home: Path, capsys: Captured) -> None:

@@ -176,7 +176,7 @@ def test_a_page_that_grows_too_large_keeps_less_of_tables_and_messages(tmp_path:
 def test_a_report_is_html_and_what_stands_there_stays_when_it_cannot_be_written(
     conversation: bk.ConversationExplorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match=r"Cannot save a page as report\.pdf"):
+    with pytest.raises(ValueError, match=r"Cannot save a page as 'report\.pdf'"):
         conversation.save("report.pdf")
     (tmp_path / "report.html").write_text("before")
 

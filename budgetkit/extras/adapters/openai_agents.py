@@ -39,12 +39,33 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
         for is_output, group in groupby(model_data.input, _is_model_output):
             run = tuple(group)
             if is_output:
-                messages.append(Message({**_model_message(run), NATIVE: run}))
+                calls = []
+                texts: list[str] = []
+                for item in run:
+                    if "call_id" in item:
+                        name = item.get("name", item.get("type"))
+                        function = {"name": name, "arguments": item.get("arguments")}
+                        calls.append({"id": item["call_id"], "function": function})
+                    parts = [item[field] for field in ("summary", "content") if item.get(field)]
+                    texts += map(_text, parts)
+                message = {"role": "assistant", "content": "\n".join(texts) or None, NATIVE: run}
+                messages.append(Message({**message, "tool_calls": calls} if calls else message))
             else:
                 messages += [Message({**_input_message(item), NATIVE: (item,)}) for item in run]
         if text := model_data.instructions:
             messages.insert(0, Message({"role": "system", "content": text, NATIVE: ()}))
-        tools = [_schema(tool) for tool in data.agent.tools if hasattr(tool, "params_json_schema")]
+        tools = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.params_json_schema,
+                },
+            }
+            for tool in data.agent.tools
+            if hasattr(tool, "params_json_schema")
+        ]
         fitted_messages = await keeper.afit(messages, tools)
         return replace(model_data, input=[item for raw in fitted_messages for item in _items(raw)])
 
@@ -55,19 +76,6 @@ def _is_model_output(item: Mapping[str, Any]) -> bool:
     return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith(
         "_output"
     )
-
-
-def _model_message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    calls = []
-    texts = []
-    for item in items:
-        if "call_id" in item:
-            name = item.get("name", item.get("type"))
-            function = {"name": name, "arguments": item.get("arguments")}
-            calls.append({"id": item["call_id"], "function": function})
-        texts += [_text(item[field]) for field in ("summary", "content") if item.get(field)]
-    message = {"role": "assistant", "content": "\n".join(texts) or None}
-    return {**message, "tool_calls": calls} if calls else message
 
 
 def _input_message(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,12 +118,3 @@ def _output(content: Any) -> Any:
     if isinstance(content, str):
         return content
     return [{**p, "type": "input_text"} if "text" in p else p for p in content]
-
-
-def _schema(tool: Any) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.params_json_schema,
-    }
-    return {"type": "function", "function": function}

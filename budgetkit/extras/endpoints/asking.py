@@ -82,7 +82,9 @@ def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     """
     if answer.status == 200:
         return _count_in(answer, endpoint, key)
-    message = key.hidden_in(_message(answer))
+    error = answer.document.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    message = key.hidden_in(message if isinstance(message, str) else answer.reason)
     if answer.status in (401, 403):
         return f"the key was rejected ({message}). Set {key.variable} to a valid key."
     if answer.status == 429:
@@ -105,12 +107,6 @@ def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
         return f"{answer_text}, not a whole number from 0 to {MOST_TOKENS:,}. Use another counter."
     answer_text = key.hidden_in(answer.body[:_SHOWN].decode("utf-8", "replace"))
     return f"the answer lacks {brief(endpoint.answer)} ({brief(answer_text)}). Check the address."
-
-
-def _message(answer: Answer) -> str:
-    error = answer.document.get("error")
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) else answer.reason
 
 
 _ALONE = "a"

@@ -45,9 +45,19 @@ def _check_traces(
     **limits: Any,
 ) -> int:
     """Check loaded conversations, prompts and tools against a budget."""
+    files: dict[str, Path] = {}
+    for option in prompts:
+        section, _, file = option.partition("=")
+        if not section or not file:
+            raise ValueError(
+                f"Invalid --prompt {brief(option)}: use SECTION=FILE, for example system=prompt.txt."
+            )
+        if section in files:
+            raise ValueError(f"Two prompts for section {brief(section)}. Put both into one file.")
+        files[section] = Path(file)
     checked = check(
         case.budget,
-        prompts=_prompts(prompts) or None,
+        prompts=files or None,
         tools=[tool for file in tools for tool in tools_of(file)] or None,
         traces=traces or None,
         counter=case.counter,
@@ -79,21 +89,6 @@ def _check_traces(
     return int(not checked.passed)
 
 
-def _prompts(options: Names) -> dict[str, Path]:
-    """Return the file of each section from the SECTION=FILE options."""
-    files: dict[str, Path] = {}
-    for option in options:
-        section, _, file = option.partition("=")
-        if not section or not file:
-            raise ValueError(
-                f"Invalid --prompt {brief(option)}: use SECTION=FILE, for example system=prompt.txt."
-            )
-        if section in files:
-            raise ValueError(f"Two prompts for section {brief(section)}. Put both into one file.")
-        files[section] = Path(file)
-    return files
-
-
 def save_baseline(path: str, checked: CheckResult) -> None:
     """Save each section's largest demand as a baseline."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
@@ -110,7 +105,7 @@ def growth(path: str, checked: CheckResult) -> dict[str, int]:
     sections = data.get("sections") if is_baseline else None
     if not isinstance(sections, Mapping) or None in map(whole_number, sections.values()):
         raise ValueError(
-            f"Invalid baseline {one_line(path)}: {brief(data)}. Save it again with --save-baseline."
+            f"{one_line(path)} does not contain a baseline. Save it again with --save-baseline."
         )
     names = dict.fromkeys([*sections, *checked.sections])
     changes = {name: checked.sections.get(name, 0) - int(sections.get(name, 0)) for name in names}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from budgetkit.budget import many
+from budgetkit.budget import many, one_line
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import (
     PIPE,
@@ -180,6 +180,7 @@ def _servers(files: Names, model: str, as_json: bool) -> None:
     """
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
+    tools_in = import_module("budgetkit.extras.shell.inputs").tools_in
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
     without = requests.count_request(body).tokens
     servers: dict[str, str] = {}
@@ -200,7 +201,7 @@ def _servers(files: Names, model: str, as_json: bool) -> None:
             started_by = "command" if "command" in entry else "address"
             servers[name] = "off" if is_off else started_by
         if not named:
-            tools = requests.read_tools(value).entries
+            tools = requests.read_tools(value).entries and tools_in(value, one_line(file))
             count = requests.count_request(body | {"tools": tools})
             saved[path.stem] = len(tools), count.tokens - without
     rows = [

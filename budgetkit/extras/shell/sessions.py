@@ -95,8 +95,12 @@ def list_sessions(
     progress = _show_unread if sys.stderr.isatty() else None
     rows = rows_of(files, bills_of(files, progress, in_processes=True))
     for row in rows:
-        row |= {"changed": str(row["changed"]), "agent": row["program"]}
-        row["day"] = row["changed"][:10]
+        changed = str(row["changed"])
+        row |= {"agent": row["program"], "day": changed[:10], "incomplete": bool(row["missing"])}
+        # Only --json shows the seconds and the date of a model's snapshot.
+        row["changed"] = changed if as_json else changed[:16]
+        if not as_json:
+            row["model"] = _core(row["model"])
     columns = ["number", "program", "changed", "project", "model"]
     shown = rows[:newest]
     if by is not None:
@@ -111,11 +115,14 @@ def list_sessions(
         return "1"
     title = f"Your sessions by {by}" if by else "The newest of your sessions"
     (total,) = _sums([row | {"all": "total"} for row in rows], "all")
-    cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown]
+    cells = [[*map(row.get, columns), *_sums_shown(row)] for row in shown]
     first = ["total", total["sessions"], *[""] * (len(columns) - 2)]
     show_table(f"{title}, in {where}", [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
-    if not total["is_whole"]:
-        show_lines("\u2265 marks sums that leave out sessions without a known cost.")
+    if total["incomplete"]:
+        show_lines(
+            f"\u2265 marks sums that may be too low: {many(total['incomplete'], 'session')} could not be read or "
+            "priced in full. Name a session to see the reason."
+        )
     if total["copied"]:
         number = many(total["copied"], "request")
         show_lines(f"Counted once: {number} that a resumed session repeats from an earlier one.")
@@ -141,8 +148,12 @@ def _parts(row: Row) -> Iterator[Row]:
     Models are named without the date of their snapshot.
     """
     for part in row["parts"]:
-        model = re.sub(r"-\d{8}$", "", part.get("model") or row["model"] or "")
+        model = _core(part.get("model") or row["model"])
         yield part | {"day": part.get("day") or row["day"], "model": model}
+
+
+def _core(model: str | None) -> str:
+    return re.sub(r"-\d{8}$", "", model or "")
 
 
 def _sums(rows: list[Row], by: str) -> list[Row]:
@@ -151,32 +162,25 @@ def _sums(rows: list[Row], by: str) -> list[Row]:
     A sum is None if none of its values is known.
     """
     groups: dict[str, Row] = {}
-    counted = set()
     for row in rows:
         name = row[by] or "unknown"
-        empty = dict.fromkeys(BILLED) | {by: name, "sessions": 0, "is_whole": True}
+        empty = dict.fromkeys(BILLED) | {by: name, "sessions": set(), "incomplete": set()}
         sums = groups.setdefault(name, empty)
-        sums["sessions"] += (name, row["number"]) not in counted
-        counted.add((name, row["number"]))
-        sums["is_whole"] &= row["cost"] is not None
-        for column in BILLED:
-            if column != "model" and row[column] is not None:
+        sums["sessions"].add(row["number"])
+        if row["cost"] is None or row["incomplete"]:
+            sums["incomplete"].add(row["number"])
+        for column in BILLED[:-1]:
+            if row[column] is not None:
                 sums[column] = (sums[column] or 0) + row[column]
+    for sums in groups.values():
+        sums |= {name: len(sums[name]) for name in ("sessions", "incomplete")}
     return [*groups.values()]
-
-
-def _heads(row: Row, columns: list[str]) -> list[Any]:
-    # Only --json shows the seconds and the date of a model's snapshot.
-    model = re.sub(r"-\d{8}$", "", row["model"] or "")
-    shown = row | {"changed": str(row.get("changed"))[:16], "model": model}
-    return [shown[name] for name in columns]
 
 
 def _sums_shown(row: Row) -> list[Any]:
     share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
-    cost, missed_cost = map(dollars_text, (row["cost"], row["missed_cost"]))
-    if not row.get("is_whole", True):  # some sessions have no known price
-        cost, missed_cost = (f"\u2265 {text}" if text else "" for text in (cost, missed_cost))
+    at_least = "\u2265 " if row["incomplete"] else ""
+    cost, missed_cost = (dollars_text(row[name], at_least) for name in ("cost", "missed_cost"))
     return [row["requests"], cost, share, row["misses"], missed_cost, row["compactions"]]
 
 
@@ -196,10 +200,10 @@ def _path(which: str, folder: str | None) -> str:
     raise ValueError(f"Unknown session {which}. {advice}")
 
 
-def dollars_text(cost: Any) -> str:
-    """Format an amount in dollars, or return "" if it is unknown.
+def dollars_text(cost: Any, at_least: str = "") -> str:
+    """Format an amount in dollars after a sign, or return "" if it is unknown.
 
-    >>> dollars_text(1234.5), dollars_text(None)
-    ('$1,234.50', '')
+    >>> dollars_text(1234.5), dollars_text(0.5, "\u2265 "), dollars_text(None)
+    ('$1,234.50', '≥ $0.50', '')
     """
-    return "" if cost is None or cost != cost else f"${cost:,.2f}"
+    return "" if cost is None or cost != cost else f"{at_least}${cost:,.2f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def answer_questions(session: Session, window: int | None, with_text: bool, as_j
         tables = {"misses": missed, "filled": filled, "compactions": compactions, "rules": table}
         return show_json({"totals": totals, **tables})
     title = f"{session.trace.title}: " if with_text else ""
-    cost = dollars_text(totals["cost"])
+    cost = dollars_text(totals["cost"], session.at_least)
     billed = f", {cost}" if cost else ""
     named = session.model or "an unnamed model"
     requests = many(totals["requests"], "request")
@@ -153,9 +153,9 @@ def settings(
         show_lines(f"These costs do not include {number} ({_cost_of(agents)}).")
 
 
-def _cost_of(agents: Iterable[Session]) -> str:
+def _cost_of(agents: Collection[Session]) -> str:
     cost = sum(float(agent.cost.sum()) for agent in agents)
-    return dollars_text(cost) or "an unknown price"
+    return dollars_text(cost, max(agent.at_least for agent in agents)) or "an unknown price"
 
 
 def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> None:
@@ -170,6 +170,7 @@ def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> No
 def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
     """Print the sub-agents, tools, MCP servers and repeated files in the prompts."""
     lines = agents(session)
+    missing = [note for agent in (session, *session.agents) for note in agent.missing]
     on_demand = deferral(session)
     groupings: tuple[By, ...] = ("tool", "server", "file")
     tables: dict[str, pd.DataFrame] = {by: holding(session, by) for by in groupings}
@@ -193,7 +194,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
         "file": "Which files were read again?",
     }
     if tables["tool"].empty:
-        return show_lines("No tool results in this session.")
+        return show_lines("No tool results in this session.", *missing)
     for by, table in tables.items():
         if table.empty:
             continue
@@ -209,7 +210,7 @@ def show_holding(session: Session, with_text: bool, as_json: bool) -> None:
             f"would have saved {dollars_text(on_demand['saved'])}, less {dollars_text(on_demand['search_cost'])} for "
             f"the search tool and its {on_demand['searches']:,} calls."
         )
-    return show_lines(*sentences)
+    return show_lines(*sentences, *missing)
 
 
 _RULES = ["rule", "dollars", "compactions", "removed or cut", "dropped, used later"]

@@ -40,6 +40,7 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
         *in_short(session, compared.table),
         f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
         session.gap_sentence,
+        *session.missing,
     ]
     what_if = "What if: the same messages under other rules; only the recorded rule was billed."
     rules = figure(
@@ -61,27 +62,13 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
     )
 
 
-def _key_figures(session: Session) -> list[Data]:
-    """Return the bill as key figures."""
-    totals = session.totals()
-    share = totals["read"] / max(1, totals["prompt"])
-    misses, word = many(totals["misses"], "miss", "misses").split()
-    numbers = [
-        many(totals["requests"], "request").split(),
-        (dollars_text(totals["cost"]) or "no price known", "billed"),
-        (f"{share:.0%}", "of the input read from the cache"),
-        (misses, f"{word} of the cache"),
-        many(totals["compactions"], "compaction").split(),
-    ]
-    return [{"value": value, "label": label} for value, label in numbers]
-
-
 def save_page(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write a session's page, which only the file's owner can read."""
     check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(replay_setup(session, window))
-    cost = dollars_text(session.totals()["cost"])
+    totals = session.totals()
+    cost = dollars_text(totals["cost"], session.at_least)
     named = session.model or "an unnamed model"
     title = f"A recorded session: {many(len(session.cost), 'request')} to {named}"
     if with_text:
@@ -89,7 +76,18 @@ def save_page(session: Session, window: int | None, output: str, with_text: bool
     if cost:
         title = f"{title}, {cost}"
     lead = _lead(session, compared, title, filled_by(session, with_text))
-    state = {"kpis": _key_figures(session), "status": {"text": "", "level": ""}}
+    # The bill as key figures.
+    share = totals["read"] / max(1, totals["prompt"])
+    misses, word = many(totals["misses"], "miss", "misses").split()
+    numbers = [
+        many(totals["requests"], "request").split(),
+        (cost or "no price known", "billed"),
+        (f"{share:.0%}", "of the input read from the cache"),
+        (misses, f"{word} of the cache"),
+        many(totals["compactions"], "compaction").split(),
+    ]
+    kpis = [{"value": value, "label": label} for value, label in numbers]
+    state = {"kpis": kpis, "status": {"text": "", "level": ""}}
     record = compared.setup.record
     requests: Data = {}
     if record is not None:

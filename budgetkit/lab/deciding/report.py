@@ -132,7 +132,9 @@ class TuningReport:
         shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
         shown = shown.drop(columns=["front", "point"])
         shown = shown.drop_duplicates([*shown.columns[1:]])
-        parts += ["## Best trade-offs", _markdown(shown)]
+        lines: list[Any] = [shown.columns, *shown.itertuples(index=False)]
+        head, *body = (f"| {' | '.join(map(_cell, line))} |" for line in lines)
+        parts += ["## Best trade-offs", "\n".join([head, "|" + "---|" * shown.shape[1], *body])]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:
@@ -171,13 +173,6 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
         f"{form.format(row['mean'])} at {row['value']}" for row in table_rows(of_line.iloc[[0, -1]])
     ]
     return f"{_as_text(one_line(line))}: {' to '.join(dict.fromkeys(ends))}"
-
-
-def _markdown(table: pd.DataFrame) -> str:
-    """Format a table as Markdown."""
-    lines: list[Any] = [table.columns, *table.itertuples(index=False)]
-    head, *body = (f"| {' | '.join(map(_cell, row))} |" for row in lines)
-    return "\n".join([head, "|" + "---|" * table.shape[1], *body])
 
 
 def _cell(value: Any) -> str:

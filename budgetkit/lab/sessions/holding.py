@@ -25,7 +25,7 @@ from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.charges import Count
 from budgetkit.requests.billing.framing import AnyMessage
-from budgetkit.requests.reading.formats import unpacked
+from budgetkit.requests.reading.formats import format_table, unpacked
 from budgetkit.requests.reading.request import as_object
 from budgetkit.trace import Trace, in_line, unpaired
 
@@ -158,26 +158,7 @@ def _whole(sizes: Floats) -> Ints:
 
 By = Literal["tool", "file", "server"]
 _SERVER = re.compile(r"mcp__(.+?)__")
-_READS = frozenset({"read", "view", "open", "cat"})
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_PATHS = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
-#: Parameters of tools for the part of a file to read.
-_PARTS = (
-    "offset",
-    "limit",
-    "start_line",
-    "end_line",
-    "startLine",
-    "endLine",
-    "view_range",
-    "line_start",
-    "line_end",
-    "start_line_one_indexed",
-    "end_line_one_indexed_inclusive",
-    "line_range",
-    "page",
-    "pages",
-)
 # Tokens of a search tool's definition, according to Anthropic's engineers in November 2025.
 _SEARCH_TOOL = 500
 
@@ -336,10 +317,13 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
         return tool
     if by == "server":
         return server_of(tool)
-    if not _READS & {word.lower() for word in _WORD.findall(tool)}:
+    marks = format_table("marks")
+    if not {word.lower() for word in _WORD.findall(tool)}.intersection(marks["reading"]):
         return None
     passed = as_object(unpacked(arguments.strip()))
-    return next((path for path in map(passed.get, _PATHS) if isinstance(path, str) and path), None)
+    return next(
+        (path for path in map(passed.get, marks["path"]) if isinstance(path, str) and path), None
+    )
 
 
 def _part(arguments: str) -> str:
@@ -349,7 +333,8 @@ def _part(arguments: str) -> str:
     True
     """
     passed = as_object(unpacked(arguments.strip()))
-    return json.dumps({key: passed[key] for key in _PARTS if passed.get(key) is not None})
+    names = format_table("marks")["part_of_file"]
+    return json.dumps({key: passed[key] for key in names if passed.get(key) is not None})
 
 
 def server_of(tool: str) -> str | None:
@@ -361,7 +346,7 @@ def server_of(tool: str) -> str | None:
     ('github', None)
     """
     match = _SERVER.match(tool)
-    return match.group(1) if match else None
+    return match[1] if match else None
 
 
 def _definitions(session: Session, by: By) -> dict[str, int]:

@@ -46,6 +46,7 @@ BILLED = (
     "missed_cost",
     "compactions",
     "warnings",
+    "missing",
     "copied",
     "model",
 )
@@ -124,8 +125,9 @@ def sessions(
         One row per session, with the columns number (counting from 1), program, changed (the time of the last change),
         project (a folder's name), megabytes (0 in a database) and path. If `billed` is true, it also has the columns
         requests, cost (in US dollars), prompt and read (tokens sent, and tokens read from the cache), misses,
-        missed_cost, compactions, warnings (the number of sentences about unread records and unpriced tokens), copied
-        (requests left out because an earlier session in the list contains them) and model.
+        missed_cost, compactions, warnings (their number), missing (the number of those about unread records and
+        unpriced tokens, without which the sums may be too low), copied (requests left out because an earlier
+        session in the list contains them) and model.
         ``attrs["folders"]`` lists the searched folders.
 
     Raises
@@ -422,6 +424,7 @@ def _bills_of_group(files: list[SessionFile]) -> Bills:
                 own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
                 parts += [part | own for agent in session.agents for part in agent.parts(seen)]
                 parts[-1]["warnings"] += len(caught)
+                parts[-1]["missing"] += len(caught)
                 totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
                 totals["model"] = session.model
                 for recorded in (session, *session.agents):
@@ -455,9 +458,9 @@ def _bills_path() -> Path | None:
 
 
 def _written_by() -> str:
-    """Return the versions of this package and its price list."""
+    """Return the versions of this package and its price list, and the names of the sums."""
     versions = []
     for name in ("budgetkit", "genai-prices"):
         with suppress(PackageNotFoundError):
             versions.append(version(name))
-    return " ".join(versions)
+    return " ".join([*versions, *BILLED])

@@ -77,6 +77,10 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
         paid = [f"${cost:,.2f} for {names[kind]}" for kind, cost in session.cost_by_kind().items()]
         dear += f": {', '.join(paid)}"
     dear = f"{dear}. {session.sentence}"
+    if session.missing:
+        dear += (
+            " More may have been billed, because parts of the session could not be read or priced."
+        )
     by_cause = session.misses().groupby("cause")["missed"].sum()
     if len(by_cause) > 1:
         dear += f" Main cause by tokens: {by_cause.idxmax()}."
@@ -402,6 +406,10 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         sentences.append(f"{recorded}, which lies within the error: no saving is certain.")
     if "sessions" in attrs:
         sentences.append(_trial_sentence(attrs))
+    if number := attrs["missing"]:
+        sentences.append(
+            f"Parts of {many(number, 'session')} could not be read or priced, so these costs may be too low."
+        )
     return [*sentences, f"{error}.", _NO_FORECAST]
 
 

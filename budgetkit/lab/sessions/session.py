@@ -31,7 +31,7 @@ from budgetkit.lab.sessions.listing import BILLED
 from budgetkit.message import Data, replace_surrogates
 from budgetkit.models import price_list
 from budgetkit.plan import Floats, Ints
-from budgetkit.requests.reading.formats import without_empty
+from budgetkit.requests.reading.formats import format_table, without_empty
 from budgetkit.trace import Trace, Usage, counted_prompts, load_traces, usage_columns, usage_frame
 
 # limits of a plausible growth
@@ -279,6 +279,21 @@ class Session:
             parts += sorted({price for rate, _ in self._rates for price in rate.lacking})
         return f"Not in the cost: {', '.join(parts)}." if parts else ""
 
+    @property
+    def missing(self) -> list[str]:
+        """The sentences about unread records and unpriced items.
+
+        If there are any, the sums of the session may be too low: an unread record may be a request.
+        """
+        marks = format_table("marks")["missing"]
+        notes = (*self.trace.warnings, self.unpriced)
+        return [note for note in notes if any(mark in note for mark in marks)]
+
+    @property
+    def at_least(self) -> str:
+        """The sign "\u2265 " for sums that may be too low, or ""."""
+        return "\u2265 " if self.missing else ""
+
     @cached_property
     def steps_cost(self) -> Floats:
         """The extra cost of each request due to price steps.
@@ -458,7 +473,8 @@ class Session:
             The keys are requests (their number), prompt, read, written, fresh and answered (in tokens), cost (in US
             dollars), steps (the number of requests above a price step of their model), steps_cost (the extra cost of
             these requests), misses (their number), missed (tokens), missed_cost, unexplained (the share of missed
-            tokens without a known cause) and compactions (their number).
+            tokens without a known cause), compactions (their number) and missing (the number of sentences about unread
+            records and unpriced items, without which the sums may be too low).
         """
         missed = sum(miss.missed for miss in self._misses)
         strange = sum(miss.missed for miss in self._misses if miss.cause == UNEXPLAINED)
@@ -473,6 +489,7 @@ class Session:
             "missed_cost": sum((miss.cost for miss in self._misses), 0.0),
             "unexplained": strange / missed if missed else 0.0,
             "compactions": len(self._compactions),
+            "missing": len(self.missing),
         }
 
     def parts(self, seen: Collection[str] = ()) -> list[Data]:
@@ -505,6 +522,7 @@ class Session:
             following = [*self.columns["id"][places > compaction["at"]], ""][0]
             last["compactions"] += following not in seen
         last["warnings"] = sum(map(bool, (*self.trace.warnings, self.unpriced, self.price_gap)))
+        last["missing"] = len(self.missing)
         last["copied"] = sum(id in seen for id in ids)
         return [*parts.values()]
 
@@ -532,7 +550,7 @@ class Session:
                 f"{number}: {totals['missed']:,} cached tokens were not read; {again:,} were still in the prompt "
                 f"and were paid again. {self.price_gap}"
             )
-        paid = f"${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}"
+        paid = f"${totals['missed_cost']:,.2f} of {self.at_least}${totals['cost']:,.2f}"
         return f"Its {number} cost {paid}."
 
     @property

@@ -256,6 +256,7 @@ class _Trial:
         table.insert(0, "setting", setting)
         is_priced = bool(table["least"][1:].notna().any())
         attrs |= {"billed": billed["least"], "is_ranked": is_near(replay_error) and is_priced}
+        attrs["missing"] = bool(self.session.missing)
         if setting == "model":
             attrs["model"] = self.session.model
         table.attrs = attrs
@@ -396,6 +397,7 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
         "is_ranked": True,
         "sessions": len(used),
         "left_out": len(sessions) - len(used),
+        "missing": sum(table.attrs["missing"] for table in used),
         "chosen": total.at[chosen, "value"],
         "tried_on": len(newer),
         "saved": float(1 - (tried["least"] + tried["most"]).sum() / 2 / billed.sum()),

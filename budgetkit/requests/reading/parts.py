@@ -148,7 +148,11 @@ def _result(part: Raw, mark: str) -> Data:
     if isinstance(output, Mapping) and "type" in output:
         output = [output]
     contents = [] if output is None else [{"type": "text", "text": _json(output)}]
-    if output and _is_content(output):
+    kinds = format_table("marks")["result_part"]
+    is_content = isinstance(output, list) and all(
+        isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
+    )
+    if output and is_content:
         contents = _contents(output) or contents
     contents += _contents(value_at(part, format_table("result_parts").get(mark, "")))
     is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
@@ -171,14 +175,6 @@ def _contents(parts: Any) -> list[Data]:
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
     ]
-
-
-def _is_content(output: Any) -> bool:
-    """Return True if a tool's output is a list of content parts."""
-    kinds = format_table("marks")["result_part"]
-    return isinstance(output, list) and all(
-        isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
-    )
 
 
 def _inner_parts(part: Raw) -> list[Data]:

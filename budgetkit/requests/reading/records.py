@@ -250,7 +250,12 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
         sort for body in contents for part in _content_parts(body) for sort in sorted_part(part)
     ]
     if row.call:
-        parts.append(("call", _call_of(raw, row)))
+        id, name, arguments = (value_at(raw, path, unpack=True) for path in row.call)
+        arguments = unpacked(arguments)
+        # Thinking in the arguments has already been read as text.
+        if isinstance(arguments, Mapping):
+            arguments = {key: value for key, value in arguments.items() if key != "thought"}
+        parts.append(("call", _call(str(id or ""), str(name or ""), arguments)))
     if row.to and role == "assistant" and (tool := value_at(raw, row.to)) not in (None, "all"):
         id = str(value_at(raw, "id|message.id") or "")
         text = joined_text([value for kind, value in parts if kind == "text"])
@@ -259,7 +264,10 @@ def _messages_by_part(raw: Raw, row: Format) -> list[Data]:
         is_call = value_at(raw, row.role) == "function_call"
         parts = [piece for part in parts for piece in _split_embedded_calls(part, is_call)]
     if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
-        return [_result(raw, row, role, parts)]
+        id = value_at(raw, row.result)
+        name = value_at(raw, "name|tool_name|message.author.name|tool_call_metadata.function_name")
+        texts = [value for kind, value in parts if kind == "text"]
+        return [result_message(role, None if id is None else str(id), name, texts)]
     return _messages_of_parts(role, parts)
 
 
@@ -348,22 +356,6 @@ def _answer_with_results(role: Any, step: list[Sorted]) -> list[Data]:
     thought = {"reasoning_content": "\n".join(thoughts)} if thoughts else {}
     more = thought | without_empty(tool_calls=calls)
     return [{"role": role, "content": content_of(texts), **more}, *results]
-
-
-def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Data:
-    id = value_at(raw, row.result)
-    name = value_at(raw, "name|tool_name|message.author.name|tool_call_metadata.function_name")
-    contents = [value for kind, value in parts if kind == "text"]
-    return result_message(role, None if id is None else str(id), name, contents)
-
-
-def _call_of(raw: Raw, row: Format) -> Data:
-    id, name, arguments = (value_at(raw, path, unpack=True) for path in row.call)
-    arguments = unpacked(arguments)
-    # Thinking in the arguments has already been read as text.
-    if isinstance(arguments, Mapping):
-        arguments = {key: value for key, value in arguments.items() if key != "thought"}
-    return _call(str(id or ""), str(name or ""), arguments)
 
 
 def _call(id: str, name: str, arguments: Any) -> Data:

@@ -46,7 +46,7 @@ def copilot_chats(document: Raw) -> list[Data]:
     unreadable += count_damaged(as_list(document.get("requests")), "copilot-chat")
     messages: list[Data] = []
     model: str | None = None
-    unknown_calls = 0
+    unknown_calls = unbilled = 0
     for request in objects_in(document.get("requests")):
         messages.append(_question(request))
         answers = [*_rounds(request)]
@@ -60,6 +60,7 @@ def copilot_chats(document: Raw) -> list[Data]:
         last = next((m for m in reversed(answers) if m["role"] == "assistant"), None)
         if isinstance(counted, int) and last is not None:
             output = value_at(request, "result.metadata.outputTokens")
+            unbilled += sum(message["role"] == "assistant" for message in answers) - 1
             last["usage"] = {"prompt_tokens": counted, "completion_tokens": output}
             last |= without_empty(model=_model(request))
         messages += answers
@@ -72,6 +73,7 @@ def copilot_chats(document: Raw) -> list[Data]:
         warnings=notes_of(
             {
                 "Read as displayed: {} tool call{} whose full text is not in the file.": unknown_calls,
+                "Without usage in the file: {} answer{}. The token sums may be incomplete.": unbilled,
                 UNREADABLE: unreadable,
             }
         ),
