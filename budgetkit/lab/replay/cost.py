@@ -212,13 +212,15 @@ class Prices:
         return total
 
 
-def prices_of(given: Prices | str | Model | None) -> Prices | None:
+def prices_of(given: Prices | str | Model | None, hour: bool = False) -> Prices | None:
     """Return prices unchanged, or look up the prices of a model.
 
     Parameters
     ----------
     given : Prices, str, Model or None
         Prices, a model or its name in genai-prices, or None for no prices.
+    hour : bool, default False
+        If True, a model's price of one-hour cache writes is used where one is listed.
 
     Returns
     -------
@@ -239,7 +241,7 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
         return given
     if not isinstance(given, str | Model):
         raise TypeError(wrong_type("prices", given, "Prices, or a model's name, such as 'gpt-5.4'"))
-    return prices(given)
+    return prices(given, hour=hour)
 
 
 def prices(

@@ -79,6 +79,14 @@ class PromptCache:
                 "increment of at least 1 token."
             )
 
+    @property
+    def is_for_an_hour(self) -> bool:
+        """True if its prefixes live for an hour or longer.
+
+        Anthropic charges more for writing such prefixes.
+        """
+        return self.lifetime is not None and self.lifetime >= 3_600
+
     def relative_cost(self, cached: int, written: int, fresh: int) -> float:
         """Return the cost of input relative to its cost without a cache.
 

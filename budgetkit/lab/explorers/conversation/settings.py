@@ -92,7 +92,7 @@ class ConversationSettings(BudgetSettings):
     own_cache: PromptCache | None = None
     lifetime: str | None = None
     on: date | None = None
-    given_prices: Prices | None = None
+    given_prices: Prices | str | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     request: int | None = None
     horizon: int | None = None

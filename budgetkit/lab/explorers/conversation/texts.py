@@ -11,8 +11,8 @@ from datetime import date
 from budgetkit.lab.explorers.budget.notices import budget_program, counter_of
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import ConversationStage
-from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
-from budgetkit.lab.replay.cost import PRICED, Prices
+from budgetkit.lab.explorers.conversation.settings import OWN
+from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.pruning.policies import NAMED, Policy, System
 from budgetkit.trace import DEFAULT_ROLES
@@ -88,7 +88,7 @@ def _replay(stage: ConversationStage) -> list[str]:
     arguments += [
         f"by={stage.by!r}",
         f"cache={cache}",
-        f"prices={_prices(settings, stage.prices)}",
+        f"prices={_prices(stage)}",
     ]
     return [
         "outcome = bk.replay(",
@@ -100,7 +100,9 @@ def _replay(stage: ConversationStage) -> list[str]:
     ]
 
 
-def _prices(settings: ConversationSettings, prices: Prices) -> str:
+def _prices(stage: ConversationStage) -> str:
+    settings = stage.settings
+    prices = stage.prices
     if settings.given_prices is not None:
         call = "bk.cost.Prices"
         known = [(name, getattr(prices, name)) for name in PRICED]
@@ -108,5 +110,6 @@ def _prices(settings: ConversationSettings, prices: Prices) -> str:
     else:
         call = "bk.cost.prices"
         rest = [repr(date.fromisoformat(prices.date)).removeprefix("datetime.")]
+        rest += ["hour=True"] * stage.cache.is_for_an_hour
         rest += [f"{name}={price!r}" for name, price in settings.prices.items()]
     return f"{call}({', '.join([repr(prices.model), *rest])})"
