@@ -325,8 +325,11 @@ def compaction_turns(
     """Return the number of turns after which a compaction pays off.
 
         turns = once / saved
-        once  = summary_input * read + summary_output * output + after * (write - read)
-        saved = (before - after) * read
+        once  = summary_input * read + summary_output * output + after * (write' - read')
+        saved = before * read - after * read'
+
+    Here read' and write' are the prices of a prompt of `after` tokens, and the other prices are those of a prompt of
+    `before` tokens.
 
     Parameters
     ----------
@@ -358,10 +361,12 @@ def compaction_turns(
     answers, writes, reads = prices.output, prices.cache_write or prices.input, prices.cache_read
     if answers is None or writes is None or reads is None:
         return None
-    size = np.array(before)
-    answer, write, read = (float(price.of(size)) for price in (answers, writes, reads))
-    saved = (before - after) * read
-    once = summary_input * read + summary_output * answer + after * (write - read)
+    sizes = np.array([before, after])
+    (answer, _), (_, write), (read, later_read) = (
+        price.of(sizes).tolist() for price in (answers, writes, reads)
+    )
+    saved = before * read - after * later_read
+    once = summary_input * read + summary_output * answer + after * (write - later_read)
     return once / saved if saved > 0 else None
 
 
