@@ -230,7 +230,7 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
 
 def _checked(risk: float) -> Fraction:
     exact = exact_number(risk)
-    if exact is None or not 0 < exact < 1:
+    if isinstance(risk, str) or exact is None or not 0 < exact < 1:
         raise ValueError(
             f"Invalid risk {brief(risk)}. Pass a probability between 0 and 1, such as 0.05."
         )
