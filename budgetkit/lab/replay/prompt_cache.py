@@ -16,7 +16,7 @@ lookup:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -68,7 +68,7 @@ class PromptCache:
     breakpoints: tuple[Breakpoint, ...] | None = None
     lookback: int | None = None
     considered: int | None = None
-    source: str = ""
+    source: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         for mark in self.breakpoints or ():
