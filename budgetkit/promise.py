@@ -228,7 +228,7 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
     return ordered[outside - 1], ordered[-outside]
 
 
-def _checked(risk: float) -> Fraction:
+def _checked(risk: object) -> Fraction:
     exact = exact_number(risk)
     if isinstance(risk, str) or exact is None or not 0 < exact < 1:
         raise ValueError(

@@ -82,8 +82,10 @@ _OF_PIECES = {"tool_calls", "tool_call_id", "reasoning_content"}
 
 
 #: Fields of a request that limit its answer, and the settings that may contain them.
-_ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-_ANSWERS += ("maxOutputTokens", "maxTokens", "num_predict")
+_ANSWERS = (
+    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    *("maxOutputTokens", "maxTokens", "num_predict"),
+)
 _SETTINGS = ("generationConfig", "generation_config", "inferenceConfig", "options", "config")
 
 

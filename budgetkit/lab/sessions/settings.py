@@ -219,7 +219,7 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
     usable: Any = middle[1:][is_usable[1:]]
     table["flat"] = False
     if usable.notna().any():
-        rivals = usable if table["value"].nunique() > 2 else middle
+        rivals: Any = usable if table["value"].nunique() > 2 else middle
         is_flat = table["low"] <= table["high"][rivals.idxmin()]
         table["flat"] = is_flat & table.index.isin([0, *usable.index])
     return table
