@@ -228,9 +228,9 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
     return ordered[outside - 1], ordered[-outside]
 
 
-def _checked(risk: float) -> Fraction:
+def _checked(risk: object) -> Fraction:
     exact = exact_number(risk)
-    if exact is None or not 0 < exact < 1:
+    if isinstance(risk, str) or exact is None or not 0 < exact < 1:
         raise ValueError(
             f"Invalid risk {brief(risk)}. Pass a probability between 0 and 1, such as 0.05."
         )

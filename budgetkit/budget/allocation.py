@@ -98,7 +98,7 @@ class Allocation:
     granularity : {"item", "line", "token"}
         Treatment of the first item that does not fit: drop it, or cut it at a line or token.
     limit_items : int, optional
-        Maximum number of items, chosen by `keep`.
+        Maximum number of items, chosen by `keep`. Items of one group, such as a call and its result, count as one.
 
     Raises
     ------

@@ -248,12 +248,15 @@ def calibrate(
     -------
     CalibratedCounter
         The counter. `source` states the number of texts. `low` and `high` are the errors on texts left out of the fit,
-        or None if there is only one text or project.
+        or None if there is only one text or project, or if too few texts have a count above 0.
 
     Raises
     ------
+    TypeError
+        If a count is not a whole number.
     ValueError
-        If there are no texts, if the numbers of texts and of counts differ, or if all counts are 0.
+        If there are no texts, if the numbers of texts and of counts differ, if a count is negative, or if all counts
+        are 0.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.errors import out_of_range
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.exact import ExactCounter
@@ -144,14 +145,14 @@ def fitted(
 ) -> CalibratedCounter:
     """Fit a slope to a provider's counts, as `budgetkit.accuracy.calibrate` does."""
     texts = check_texts(texts, counter)
-    counts = list(counts)
+    counts = [check_tokens(f"count of text {n}", size) for n, size in enumerate(counts, start=1)]
     if len(texts) != len(counts) or not texts:
         raise ValueError(
             f"Number of texts: {len(texts)}; number of counts: {len(counts)}. Pass at least one text, and "
             "the provider's count for each."
         )
     sizes = counter.many(texts)
-    if not sum(sizes) or sum(counts) <= 0:
+    if not sum(sizes) or not sum(counts):
         raise ValueError(
             "The texts or the counts sum to 0 tokens. Pass texts that the provider has counted."
         )
@@ -186,7 +187,8 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
     """Return the error range of texts left out of the fit.
 
     With 19 or more groups, on average at most 1 in 20 texts of a new group lies beyond each end of the range. With
-    fewer groups, the result is the observed range; with a single group, both ends are None.
+    fewer groups, the result is the observed range. With a single group, or if too few texts have a count above 0, both
+    ends are None.
     """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
@@ -194,6 +196,8 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
     off: list[list[float]] = []
     for left_out in groups:
         slope = _weighted_median([pair for pair in pairs if pair[2] != left_out])
+        if not slope:
+            return None, None
         off.append([size / slope - 1 for size, _, group in pairs if group == left_out])
     below = _end([[-error for error in of] for of in off])
     return -below, _end(off)

@@ -293,7 +293,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If two columns have the same name, or a row exceeds the window with ``deficit="raise"``.
+        If two columns have the same name, a level of the index is named like a column of the result, or a row exceeds
+        the window with ``deficit="raise"``.
 
     Examples
     --------
@@ -305,8 +306,6 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     3    1  history     150    100      100   50
     """
     check_all("demands", [demands], pd.DataFrame)
-    if len({*map(str, demands.columns)}) < demands.shape[1]:
-        raise ValueError("Two columns of demands have the same name. Add them up, or rename one.")
     index = _index(demands)
     columns = allocate_frame(budget, demands)
     if budget.deficit == "raise":
@@ -340,7 +339,8 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     Raises
     ------
     ValueError
-        If there are no lines or more than two, or if a line has no values or is named like a column of the result.
+        If there are no lines or more than two, if a line has no values, if two columns of `demand` have the same name,
+        or if a line or a level of the index is named like a column of the result.
     LookupError
         If a line or a section is unknown.
 
@@ -399,6 +399,13 @@ def _tidy(index: pd.DataFrame, columns: Columns, **more: Any) -> pd.DataFrame:
 
 
 def _index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the index as a frame; a demand with unclear names is rejected."""
+    if len({*map(str, frame.columns)}) < frame.shape[1]:
+        raise ValueError("Two columns of demands have the same name. Add them up, or rename one.")
+    if taken := [name for name in frame.index.names if name in _COLUMNS]:
+        raise ValueError(
+            f"Index levels of demands are named like columns of the result: {quoted(taken)}. Rename them."
+        )
     index = frame.index if any(frame.index.names) else frame.index.rename("row")
     return index.to_frame(index=False)
 

@@ -141,9 +141,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
     # Only after all allocations is it known whether the pool or the window was full.
-    plan = Plan(
-        budget, grants, Decisions(columns, choice.item_columns, choice.cuts), partial(fit, cut=cut)
-    )
+    replan = partial(fit, cut=cut) if len(columns) else allocate
+    plan = Plan(budget, grants, Decisions(columns, choice.item_columns, choice.cuts), replan)
     if budget.pool != "open":
         choice.settle(plan.free)
     return raise_if_overrun(plan)

@@ -191,7 +191,10 @@ class _LossExplainer:
         budget = self._changed({"window": self.settled})
         if budget is None:
             return f"No change keeps it: a window of {self.settled:,} tokens is still too small for reserves and caps."
-        other = self.replan(budget, self.contents)
+        try:
+            other = self.replan(budget, self.contents)
+        except ValueError:
+            return "No change was found that keeps it."
         grant = other[self.section]
         got = (
             f"No change was found that keeps it: in a window of {self.settled:,} tokens {one_line(self.section)} gets "
@@ -314,7 +317,10 @@ class _LossExplainer:
     def _keeps(self, budget: Budget | None, contents: Contents = None) -> bool:
         if budget is None:
             return False
-        other = self.replan(budget, contents or self.contents)
+        try:
+            other = self.replan(budget, contents or self.contents)
+        except ValueError:  # items of a required section would lose the rest of their group
+            return False
         if self.row is None:
             cut = other[self.section].cut
         else:

@@ -232,6 +232,17 @@ def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
         budgetkit.accuracy.calibrate(counter("cl100k_base"), ["a"], [1, 2])
 
 
+@pytest.mark.parametrize("wrong", [["1", "3"], [1, float("nan")], [-1, 3], [0, 0]])
+def test_counts_that_no_provider_gives_are_refused(wrong: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="count"):
+        budgetkit.accuracy.calibrate("cl100k_base", ["abc", "d e f"], wrong)
+
+
+def test_a_count_of_0_leaves_the_interval_unknown_where_nothing_else_is_left() -> None:
+    mine = budgetkit.accuracy.calibrate("cl100k_base", ["abc", "d e f"], [0, 3])
+    assert (mine.slope, mine.low, mine.high) == (1.0, None, None)
+
+
 def test_one_wrong_count_does_not_drag_a_slope_and_shows_in_the_interval() -> None:
     """The ratio of the sums, which 0.1.0 took, would be 5.2: nine texts of ten at 1.5, one at 38.5."""
     texts = [f"word number {'one ' * size}" for size in range(10, 20)]

@@ -51,6 +51,20 @@ def test_who_took_the_room_is_named_and_can_give_it_back() -> None:
     }
 
 
+def test_a_change_that_splits_a_required_group_is_no_mend() -> None:
+    lines = [bk.Allocation("system", required=True), bk.Allocation("history")]
+    budget = bk.Budget(100, (), [*lines, bk.Allocation("tools")])
+    pair = [bk.Item("system", 50, group=1), bk.Item("history", 43, group=1)]
+    plan = bk.fit(budget, [*pair, bk.Item("tools", 39)])
+    assert [mend.line for mend in plan.why(2).mends] == ["window", "tokens"]
+    assert bk.deciding.token_prices(plan)["line"].tolist() == ["window"]
+
+
+def test_a_plan_of_no_items_can_be_planned_again() -> None:
+    plan = bk.fit(bk.Budget(1_000, (), [bk.Allocation("history", 500)]), [])
+    assert bk.deciding.token_prices(plan)["tokens"].tolist() == [0, 0]
+
+
 def test_what_was_kept_needs_no_mending() -> None:
     assert bk.allocate(BUDGET, {"history": 100}).why("history").mends == ()
     assert bk.fit(BUDGET, [bk.Item("history", 100)]).why(0).mends == ()

@@ -130,6 +130,34 @@ def test_a_request_that_overruns_the_window_fails_at_its_worst_turn() -> None:
     assert "Lower a reserve or a floor, or choose a larger window" in overrun.detail
 
 
+TIGHT = Budget(60, (), [Allocation("history")], roles=dict.fromkeys(ROLES, "history"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"max_tokens": 41},
+        {"max_completion_tokens": 41, "max_tokens": None},
+        {"max_output_tokens": 41},
+        {"inferenceConfig": {"maxTokens": 41}},
+        {"generationConfig": {"maxOutputTokens": 41}},
+        {"options": {"num_predict": 41}},
+        {"max_tokens": 10**4_000},
+    ],
+)
+def test_the_answer_that_a_file_asks_for_must_fit_beside_its_request(
+    fields: dict[str, Any],
+) -> None:
+    body = Trace("body", (Message(user("why " * 13)),))
+    assert gate(TIGHT, traces=[replace(body, fields={"max_tokens": 40})]).passed
+    asking = [replace(body, fields=fields)]
+    [failure] = gate(TIGHT, traces=asking).failures
+    assert failure.code == "overrun" and "as the file asks) exceed the window (60)" in str(failure)
+    assert "- Ask for a shorter answer in the file" in failure.mend
+    # A window of the input alone does not hold the answer.
+    assert gate(replace(TIGHT, kind="input"), traces=asking).passed
+
+
 def test_a_floor_is_lost_where_what_is_required_leaves_less() -> None:
     wide = BUDGET.assign(system=100, tools=50)
     assert gate(wide, prompts={"system": "be " * 96}, floor=50).passed

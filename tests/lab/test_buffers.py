@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -178,6 +179,31 @@ def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decid
         accuracy.buffer_for(enough, 4_096, kinds=[f"kind {number}"]).share for number in range(5)
     )
     assert least < accuracy.buffer_for(enough, 4_096).share
+
+
+def test_documents_without_sources_carry_no_smaller_risk_either_and_the_interval_holds_the_share() -> (
+    None
+):
+    exact = np.random.default_rng(0).integers(80, 120, 400)
+    errors = pd.DataFrame({"counter": "mine", "exact": exact, "estimate": 100})
+    rare = accuracy.buffer_for(errors, 1_000, risk=0.001)
+    assert rare.warning == "a promise at 0.1 % risk needs 999 documents, but there are 400"
+    assert accuracy.buffer_for(errors, 1_000).warning == ""
+    for risk in (1e-6, 0.001, 0.05, 0.5):
+        buffer = accuracy.buffer_for(errors, 1_000, risk=risk)
+        assert buffer.low <= buffer.share <= buffer.high
+    assert accuracy.buffer_for(errors.assign(exact=0), 1_000).share == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"exact": np.nan}, {"estimate": np.nan}, {"exact": -1}, {"estimate": "7"}]
+)
+def test_errors_without_a_number_in_each_row_are_refused(wrong: dict[str, Any]) -> None:
+    errors = pd.DataFrame({"counter": "mine", "exact": [100] * 40, "estimate": 100}).assign(**wrong)
+    with pytest.raises(ValueError, match="Invalid errors. Pass the columns exact and estimate"):
+        accuracy.buffer_for(errors, 1_000)
+    with pytest.raises(ValueError, match=r"Invalid risk '0\.05'\. Pass a probability"):
+        accuracy.buffer_for(errors.assign(exact=1, estimate=1), 1_000, risk="0.05")  # type: ignore[arg-type]
 
 
 def test_a_smaller_risk_than_the_sources_carry_is_said() -> None:

@@ -406,11 +406,11 @@ def test_a_cache_that_has_run_out_is_said_so() -> None:
 
 
 def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
-    explorer = ConversationExplorer(conversation(20), window=2_000, model="mistral-large-latest")
+    explorer = ConversationExplorer(conversation(20), window=2_000, model="mistral-large-2411")
     explorer.set(day="2026-11-21")
     assert explorer.config["prices"]["date"] == "2026-11-21"
     assert kpi(explorer, "cost")[0] == "unknown"
-    assert "mistral-large-latest has no known price for cache read" in said(explorer)
+    assert "mistral-large-2411 has no known price for cache read" in said(explorer)
     assert "tokens are weighted" in explorer.view.figure_spending["note"]
     assert all(lane["cost"].endswith(" x") for lane in lanes(explorer)), "no dollars are invented"
     typed(explorer, "price_cache_read", "$0.2")
@@ -600,6 +600,22 @@ def with_typed_prices() -> ConversationExplorer:
     return explorer
 
 
+def with_an_hour(cache: str = "anthropic-1h", **given: Any) -> ConversationExplorer:
+    model = "claude-haiku-4-5"
+    explorer = ConversationExplorer(
+        "support-chat",
+        policies=["summarise"],
+        window=8_192,
+        cache=cache,
+        **given | {"model": model},
+    )
+    if cache != "anthropic-1h":
+        explorer.set(lifetime="1 hour")
+    assert explorer.replay.prices is not None
+    assert explorer.replay.prices.cache_write == bk.cost.Price(2.0)
+    return explorer
+
+
 def with_tool_results() -> ConversationExplorer:
     return ConversationExplorer(
         "coding-agent", policies=["tool results first"], window=16_000, cache="anthropic"
@@ -610,6 +626,9 @@ MADE: Sequence[Callable[[], ConversationExplorer]] = [
     with_numbers,
     with_own_prices,
     with_typed_prices,
+    with_an_hour,
+    partial(with_an_hour, prices="claude-haiku-4-5"),
+    partial(with_an_hour, "anthropic"),
 ]
 
 

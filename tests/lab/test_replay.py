@@ -15,6 +15,7 @@ from budgetkit import policies
 from budgetkit.lab.replay.cost import Price, Prices, compaction_turns
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache, provider_rules
+from budgetkit.lab.sessions.setup import replay_setup
 from budgetkit.models import Model
 from budgetkit.pruning.policies import Floor, Policy
 from tests.slow_replay import ONE_A_CHARACTER, message, slow_replay
@@ -504,10 +505,28 @@ def test_an_hour_in_the_cache_has_a_price_of_its_own() -> None:
     assert writes == [Price(6.25), Price(10.0)]
 
 
+def test_a_cache_of_an_hour_is_billed_at_the_price_of_an_hour() -> None:
+    trace, budget = bk.load_trace("support-chat"), bk.presets.working_memory(8_192, history_floor=0)
+    named: dict[str, Any] = {"model": "claude-haiku-4-5", "cache": bk.cost.CACHES["anthropic-1h"]}
+    long, short = (bk.cost.prices("claude-haiku-4-5", hour=hour) for hour in (True, False))
+    by_name, right, wrong = (
+        bk.replay(trace, budget, "summarise", prices=prices, **named)
+        for prices in ("claude-haiku-4-5", long, short)
+    )
+    assert by_name.totals() == right.totals()
+    assert [bool(outcome.warnings) for outcome in (by_name, right, wrong)] == [False, False, True]
+    assert replay_setup(trace, price="claude-haiku-4-5", cache="anthropic-1h").prices == long
+
+
 def test_compaction_pays_for_itself_after_k_turns() -> None:
     """P15: k* = (2,000 * 15 + 20,000 * (3.75 - .3)) / (100,000 * .3 - 20,000 * .3) = 99,000 / 24,000."""
     assert compaction_turns(100_000, 20_000, 0, 2_000, CLAUDE) == pytest.approx(4.125)
     assert compaction_turns(20_000, 20_000, 0, 2_000, CLAUDE) is None
+    # The compacted prompt lies below the price step: (300k * .5 + 2k * 9 + 20k * (2.5 - .25)) / (300k * .5 - 20k * .25)
+    step = ((272_000, 2.0),)
+    tiered = [Price(1, step).times(price) for price in (2.5, 4.5, 0.25, 2.5)]
+    turns = compaction_turns(300_000, 20_000, 300_000, 2_000, Prices("steps", *tiered))
+    assert turns == pytest.approx(213 / 145)
     assert compaction_turns(100_000, 20_000, 0, 2_000, bk.cost.prices("no such model")) is None
 
 

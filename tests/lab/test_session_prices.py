@@ -183,6 +183,14 @@ def test_own_prices_hold_for_all_requests() -> None:
     assert own.unpriced == ""
 
 
+def test_prices_by_name_know_the_hour() -> None:
+    writes = {"ephemeral_1h_input_tokens": 10**6, "ephemeral_5m_input_tokens": 0}
+    usage = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 10**6}
+    of_hour = session(usage | {"cache_creation": writes}, "claude-haiku-4-5")
+    named = bk.Session(of_hour.trace, prices="claude-haiku-4-5")
+    assert of_hour.cost.tolist() == named.cost.tolist() == [2.0]
+
+
 def test_bedrock_writes_the_lifetime_of_each_part() -> None:
     usage = {"inputTokens": 10, "outputTokens": 5, "cacheWriteInputTokens": 2000}
     short, long = (

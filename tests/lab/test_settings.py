@@ -233,6 +233,17 @@ def test_a_value_that_cannot_be_used_is_never_the_cheapest(session: bk.Session) 
     assert "At 1,000,000, prompts exceed the window." in sentences_of(alone)
 
 
+@pytest.mark.parametrize("asked", [100_000, [100_000, 100_000]])
+def test_a_single_value_is_compared_with_the_record(session: bk.Session, asked: Any) -> None:
+    table = bk.what_if(session, threshold=asked)
+    assert table["low"].iloc[1] > table.attrs["billed"]
+    assert table["flat"].tolist() == [True] + [False] * (len(table) - 1)
+    sentences = sentences_of(table)
+    assert any("less than with any of these values" in text for text in sentences)
+    assert len(sentences) == len({*sentences}) == 4
+    assert bk.what_if(session, threshold=150_000)["flat"].tolist() == [True, True]
+
+
 def test_where_no_compaction_shows_the_error_of_the_rule_the_largest_stands_in() -> None:
     table = bk.what_if(drawn(1), threshold=[60_000])
     assert np.isnan(table.attrs["rule_error"])

@@ -1,7 +1,8 @@
 """check(): checks of prompts, tools and conversations against a budget.
 
-The check fails if a section exceeds its cap, a request exceeds the window, a floor is not kept, too many conversations
-are cut, the model has ended, something cannot be counted, or tokens are estimated without a reserve for the error.
+The check fails if a section exceeds its cap, a request and its answer exceed the window, a floor is not kept, too many
+conversations are cut, the model has ended, something cannot be counted, or tokens are estimated without a reserve for
+the error.
 Images of unknown size are counted at their largest, and must fit. Each failure comes with the plan and a fix.
 Misspelled, unknown or missing input, or input of a wrong type, is an error, so that a mistake never passes.
 """
@@ -23,6 +24,7 @@ import pandas as pd
 import regex
 
 from budgetkit.budget import Budget, brief, check_tokens, many, one_line, unknown_section
+from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import out_of_range, wrong_kind, wrong_type
 from budgetkit.budget.quoting import nearest_name
 from budgetkit.counters import (
@@ -77,6 +79,14 @@ _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", 
 _ELSEWHERE = {"input", "contents", "promptVariables", "extra_body"}
 #: Fields of a message that is a piece of a provider's record.
 _OF_PIECES = {"tool_calls", "tool_call_id", "reasoning_content"}
+
+
+#: Fields of a request that limit its answer, and the settings that may contain them.
+_ANSWERS = (
+    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    *("maxOutputTokens", "maxTokens", "num_predict"),
+)
+_SETTINGS = ("generationConfig", "generation_config", "inferenceConfig", "options", "config")
 
 
 @dataclass(frozen=True)
@@ -362,7 +372,8 @@ def check(
             schema = [charge for charge in charges if charge.kind == "answer schema"]
             demand[section] = demand.get(section, 0) + sum(count_charges(schema, count))
         demands.append(demand := _known_sections(lines, demand))
-        requests = Requests(lines, where, demand)
+        answer = _longest_answer(trace.fields) if lines.kind == "shared" else 0
+        requests = Requests(lines, where, demand, answer)
         own_failures = list(requests.failures(floors, fixed_sections))
         failures += own_failures
         conversations_failing += bool(own_failures)
@@ -476,6 +487,13 @@ def _check_messages(trace: Trace) -> None:
             )
 
 
+def _longest_answer(fields: Mapping[str, Any]) -> int:
+    """Return the tokens of the longest answer that a request asks for, or 0."""
+    settings = [fields, *map(fields.get, _SETTINGS)]
+    sizes = (part.get(name) for part in settings if isinstance(part, Mapping) for name in _ANSWERS)
+    return min(MOST_TOKENS, max([0, *(size for size in sizes if isinstance(size, int))]))
+
+
 def _recorded_request(trace: Trace) -> ProviderRequest:
     """Read a conversation as the request that was recorded.
 
@@ -549,11 +567,15 @@ def _known_sections(budget: Budget, demand: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Requests:
-    """The demand of one or more requests, one per row."""
+    """The demand of one or more requests, one per row.
+
+    All of these requests ask for the same longest answer, in tokens.
+    """
 
     budget: Budget
     where: str
     demand: pd.DataFrame
+    answer: int = 0
 
     @cached_property
     def columns(self) -> Columns:
@@ -574,13 +596,21 @@ class Requests:
                 demand = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens"
                 problem = f"{demand}, {over[worst]:,} above {limit}"
                 yield self._failure("cap", problem, worst, section)
-        # The free tokens of each request, negative if it exceeds the window.
-        free = np.atleast_1d(free_tokens(budget, self.columns))
-        worst = int(free.argmin())
-        if free[worst] < 0:
-            over_by = f"by {-free[worst]:,} tokens"
-            problem = f"a request exceeds the window ({budget.window:,}) {over_by}"
-            yield self._failure("overrun", problem, worst)
+        # The free tokens of each request beside the reserves, then beside its answer; negative if it does not fit.
+        sent = sum(column["granted"] for column in self.columns.values())
+        answer = f"its answer ({self.answer:,} tokens, as the file asks)"
+        mend = "- Ask for a shorter answer in the file, or reserve as many tokens for it."
+        for subject, tokens, mends in (
+            ("a request exceeds", free_tokens(budget, self.columns), ()),
+            (f"a request and {answer} exceed", budget.window - self.answer - sent, (mend,)),
+        ):
+            free = np.atleast_1d(tokens)
+            worst = int(free.argmin())
+            if free[worst] < 0:
+                over_by = f"by {-free[worst]:,} tokens"
+                problem = f"{subject} the window ({budget.window:,}) {over_by}"
+                yield self._failure("overrun", problem, worst, "", *mends)
+                break
         for section, floor in floors.items():
             limits = self.columns[section]["limit"]
             worst = int(limits.argmin())

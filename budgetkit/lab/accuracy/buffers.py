@@ -76,10 +76,10 @@ class FilledWindows:
     def interval(self, risk: float) -> tuple[float, float]:
         """Return the 95 % interval of the share to reserve."""
         mix = self.worst(risk)
-        ratio = self.ratios(mix, self.window * (1 - self._share_of(mix, risk)))
-        shares = _quantile(ratio, mix.allowed(risk), axis=1)
-        low, high = np.quantile(np.maximum(0.0, 1 - 1 / shares), (0.025, 0.975))
-        return float(low), float(high)
+        share = self._share_of(mix, risk)
+        ratio = _quantile(self.ratios(mix, self.window * (1 - share)), mix.allowed(risk), axis=1)
+        low, high = np.quantile(1 - 1 / np.maximum(ratio, 1), (0.025, 0.975)).tolist()
+        return min(low, share), max(high, share)
 
     def worst(self, risk: float) -> Mix:
         """Return the mix that needs the largest share."""
@@ -102,7 +102,7 @@ class FilledWindows:
         >>> [filled.read_off(risk).share.__round__(3) for risk in (0.05, 0.5)]
         [0.091, 0.0]
         """
-        _check_risk(risk)
+        needed(risk)  # raises if the risk is not between 0 and 1
         errors = self.errors
         share = self.share(risk)
         low, high = self.interval(risk)
@@ -124,7 +124,10 @@ class FilledWindows:
         if sources:
             # For known kinds, the sources of the class count, not the documents.
             return replace(buffer, warning=lacking(sources, risk, "sources of its class"))
-        reasons = [self._doubt(risk)]
+        doubt = self._doubt(risk)
+        if not doubt and not has_sources(errors):
+            doubt = lacking(len(errors), risk, "documents")
+        reasons = [doubt]
         if self.mix is not None or missing_kinds(self.wanted, seen):
             reasons.append(buffer.lacks(self.wanted))
         elif self.wanted:
@@ -156,7 +159,7 @@ class FilledWindows:
         for _ in range(_STEPS):
             before = share
             ratio = float(_quantile(self.ratios(mix, self.window * (1 - share)), allowed))
-            share = max(share, 1 - 1 / ratio)
+            share = max(share, 1 - 1 / max(ratio, 1))
             if share - before < _NEAR:
                 break
         return round(share, 12)
@@ -184,6 +187,14 @@ def filled_windows(
     >>> filled_windows(errors, window=100).share(0.05).__round__(3)
     0.091
     """
+    try:
+        is_valid = bool((errors[["exact", "estimate"]] >= 0).all(axis=None))
+    except (KeyError, TypeError):
+        is_valid = False
+    if not is_valid:
+        raise ValueError(
+            "Invalid errors. Pass the columns exact and estimate, with a number of tokens in each row, 0 or more."
+        )
     # Columns with one value per window; None mixes all documents.
     columns: Sequence[str | None] = [column for column in KINDS if column in errors] or [None]
     if window_mix is not None:
@@ -327,7 +338,8 @@ def buffer_for(
     Raises
     ------
     ValueError
-        If the errors are not of exactly one counter, the risk is not between 0 and 1, or the column does not exist.
+        If the errors are not of exactly one counter, a number of tokens is missing or negative, the risk is not between
+        0 and 1, or the column does not exist.
 
     Examples
     --------
@@ -335,7 +347,6 @@ def buffer_for(
     >>> buffer_for(pd.DataFrame(rows), window=100, risk=0.05).share.__round__(3)
     0.091
     """
-    _check_risk(risk)
     names = errors["counter"].unique()
     if len(names) != 1:
         raise ValueError(
@@ -350,13 +361,6 @@ def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
     if window_mix not in (None, MIXED) and window_mix not in errors:
         raise ValueError(
             f"Unknown window_mix {brief(window_mix)}. Choose 'mixed' or a column: {quoted(map(str, errors.columns))}."
-        )
-
-
-def _check_risk(risk: float) -> None:
-    if not 0 < risk < 1:
-        raise ValueError(
-            f"Invalid risk {brief(risk)}. Pass a probability between 0 and 1, such as 0.05."
         )
 
 
@@ -395,7 +399,7 @@ def consequences(
     Raises
     ------
     ValueError
-        If `window_mix` is not a column of the errors.
+        If `window_mix` is not a column of the errors, or a number of tokens is missing or negative.
 
     Examples
     --------

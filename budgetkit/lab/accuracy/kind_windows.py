@@ -73,7 +73,7 @@ class Resampled:
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = float(np.quantile((exact / estimate)[kind], 1 - risk, method="higher"))
-        return max(0.0, 1 - 1 / ratio) if ratio else 0.0
+        return 1 - 1 / max(ratio, 1)
 
     def ratios(self, size: float) -> Floats:
         """Return ratios of exact to estimated tokens in windows of resampled corpora.

@@ -125,7 +125,8 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each line, largest gain first. A reserve of 0 tokens has no row. An uncapped section has a row
+        One row for each line, largest gain first. A reserve of 0 tokens has no row, and neither has a line whose change
+        would split a group that a required section needs whole. An uncapped section has a row
         only if it loses something; in that case, its floor is raised. The frame has the columns line, change (tokens
         added or taken), tokens (int64, net gain of all sections over the current plan), gross (int64, sum of the
         gains of those sections that gain), items and score (int64 and float64, changes in the number and in the total
@@ -165,7 +166,10 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     gap_now = _gap(plan)
     tokens_now, items_now, score_now = _kept(plan)
     for line, change, budget in changes:
-        other = plan.replan(budget, plan.contents)
+        try:
+            other = plan.replan(budget, plan.contents)
+        except ValueError:
+            continue
         tokens, items, score = _kept(other)
         granted = {grant.section: grant.granted for grant in plan.grants}
         gains = [grant.granted - granted.get(grant.section, 0) for grant in other.grants]

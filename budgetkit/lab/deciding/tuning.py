@@ -477,7 +477,8 @@ def replay_case(
     options |= {name: value for name, value in named.items() if value is not None}
     rule = policy_of("oldest first" if policy is None else policy)
     sized = budget_of(budget, model, window)
-    return traces_of(traces), sized, rule, {**options, "prices": prices_of(prices)}
+    lasting = "cache" in options and options["cache"].is_for_an_hour
+    return traces_of(traces), sized, rule, {**options, "prices": prices_of(prices, lasting)}
 
 
 def sensitivity(

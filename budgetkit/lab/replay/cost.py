@@ -212,13 +212,15 @@ class Prices:
         return total
 
 
-def prices_of(given: Prices | str | Model | None) -> Prices | None:
+def prices_of(given: Prices | str | Model | None, hour: bool = False) -> Prices | None:
     """Return prices unchanged, or look up the prices of a model.
 
     Parameters
     ----------
     given : Prices, str, Model or None
         Prices, a model or its name in genai-prices, or None for no prices.
+    hour : bool, default False
+        If True, a model's price of one-hour cache writes is used where one is listed.
 
     Returns
     -------
@@ -239,7 +241,7 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
         return given
     if not isinstance(given, str | Model):
         raise TypeError(wrong_type("prices", given, "Prices, or a model's name, such as 'gpt-5.4'"))
-    return prices(given)
+    return prices(given, hour=hour)
 
 
 def prices(
@@ -323,8 +325,11 @@ def compaction_turns(
     """Return the number of turns after which a compaction pays off.
 
         turns = once / saved
-        once  = summary_input * read + summary_output * output + after * (write - read)
-        saved = (before - after) * read
+        once  = summary_input * read + summary_output * output + after * (write' - read')
+        saved = before * read - after * read'
+
+    Here read' and write' are the prices of a prompt of `after` tokens, and the other prices are those of a prompt of
+    `before` tokens.
 
     Parameters
     ----------
@@ -356,10 +361,12 @@ def compaction_turns(
     answers, writes, reads = prices.output, prices.cache_write or prices.input, prices.cache_read
     if answers is None or writes is None or reads is None:
         return None
-    size = np.array(before)
-    answer, write, read = (float(price.of(size)) for price in (answers, writes, reads))
-    saved = (before - after) * read
-    once = summary_input * read + summary_output * answer + after * (write - read)
+    sizes = np.array([before, after])
+    (answer, _), (_, write), (read, later_read) = (
+        price.of(sizes).tolist() for price in (answers, writes, reads)
+    )
+    saved = before * read - after * later_read
+    once = summary_input * read + summary_output * answer + after * (write - later_read)
     return once / saved if saved > 0 else None
 
 

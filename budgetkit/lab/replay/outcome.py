@@ -48,7 +48,8 @@ class Replay:
     output : int64 array, shape (requests,)
         Number of tokens in the answer to each request.
     warnings : tuple of str
-        A warning about the request whose history is furthest below its floor, if there is one.
+        A warning about prices that do not include one-hour cache writes, and one about the request whose history is
+        furthest below its floor, if they apply.
 
     Examples
     --------

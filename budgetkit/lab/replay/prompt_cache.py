@@ -16,7 +16,7 @@ lookup:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -68,7 +68,7 @@ class PromptCache:
     breakpoints: tuple[Breakpoint, ...] | None = None
     lookback: int | None = None
     considered: int | None = None
-    source: str = ""
+    source: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         for mark in self.breakpoints or ():
@@ -78,6 +78,14 @@ class PromptCache:
                 f"Invalid minimum {self.minimum} or increment {self.increment}. Use a minimum of at least 0 and an "
                 "increment of at least 1 token."
             )
+
+    @property
+    def is_for_an_hour(self) -> bool:
+        """True if its prefixes live for an hour or longer.
+
+        Anthropic charges more for writing such prefixes.
+        """
+        return self.lifetime is not None and self.lifetime >= 3_600
 
     def relative_cost(self, cached: int, written: int, fresh: int) -> float:
         """Return the cost of input relative to its cost without a cache.

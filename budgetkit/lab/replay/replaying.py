@@ -116,7 +116,8 @@ def replay(
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.cost.CACHES` or your own; default: the ideal
         cache, "longest prefix". A price for cached tokens in `prices` takes precedence over the cache's own price.
     prices : Prices or str, optional
-        Token prices, or the name of a model with these prices; see :func:`budgetkit.lab.replay.cost.prices`.
+        Token prices, or the name of a model with these prices; see :func:`budgetkit.lab.replay.cost.prices`. For a
+        name, the price of cache writes is that of the cache's lifetime.
     start_on : {"user", "any"}
         Role of the first message after the system messages; see :class:`budgetkit.Conversation`.
 
@@ -225,9 +226,19 @@ def replay(
     cache = cache or CACHES[IDEAL]
     cached, written = cache.split(prefix, head, equal, demand.pauses, demand.new_blocks)
     # The price of cached tokens differs among models of one provider.
-    paid = prices_of(prices)
-    if paid is not None and paid.cache_read and paid.input and paid.input.base:
-        cache = replace(cache, read=paid.cache_read.base / paid.input.base)
+    paid = prices_of(prices, cache.is_for_an_hour)
+    doubts = []
+    if paid is not None and paid.input and paid.input.base:
+        if paid.cache_read:
+            cache = replace(cache, read=paid.cache_read.base / paid.input.base)
+        write = paid.cache_write
+        if write and cache.is_for_an_hour and write.base < cache.write * paid.input.base:
+            doubts.append(
+                f"Cache writes for an hour cost {cache.write:g} times the input price, but cache_write is "
+                f"${write.base:g} per million tokens. Look the prices up with hour=True."
+            )
+        elif write and cache.is_for_an_hour:
+            cache = replace(cache, write=write.base / paid.input.base)
 
     # 7. A warning for the request with the history furthest below its floor.
     sizes = zip(limits.tolist(), demand.sections[section].tolist(), strict=True)
@@ -251,7 +262,7 @@ def replay(
         written=written,
         output=demand.output,
         prices=paid,
-        warnings=tuple(notice for _, notice in notices[:1]),
+        warnings=(*doubts, *(notice for _, notice in notices[:1])),
     )
 
 

@@ -357,7 +357,8 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         limits.append(f"At {too_large}, prompts exceed the window.")
     if stops := names_with_and([row["name"] for row in rows if row["stops"]]):
         limits.append(f"At {stops}, the program would stop, because it compacts repeatedly.")
-    flat = [row for row in rows if row["flat"]]
+    usable = [row for row in rows if not row["overflows"] and not row["stops"]]
+    flat = [row for row in usable if row["flat"]] or usable
     if not flat:
         return ["None of these values can be used.", *limits, f"{error}.", _NO_FORECAST]
     cheapest = min(row["middle"] for row in flat)
@@ -371,7 +372,7 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     else:
         sentences = [f"{names[0]} costs least of the usable values: ${cheapest:,.2f}."]
     dearest = max(rows, key=lambda row: row["middle"])
-    if not dearest["flat"]:
+    if dearest not in flat:
         words = f"{dearest['name']} would have cost ${dearest['middle']:,.2f}"
         if dearest["middle"] > 1.05 * cheapest:
             words += f", {dearest['middle'] / cheapest:.1f} times as much"

@@ -626,8 +626,8 @@ class Session:
     def _rates(self) -> tuple[tuple[Prices, Prices], ...]:
         """Each request's prices, for five-minute and for one-hour cache writes."""
         if self.prices is not None:
-            given = prices_of(self.prices) or Prices("")
-            return ((given, given),) * len(self.columns["model"])
+            short, long = (prices_of(self.prices, hour) or Prices("") for hour in (False, True))
+            return ((short, long),) * len(self.columns["model"])
         # No listed price changes within half an hour.
         halves = np.nan_to_num(self.columns["time"] // _HALF_HOUR, nan=-1.0).tolist()
         names = (self.columns[name].tolist() for name in ("model", "tier", "region"))

@@ -122,8 +122,8 @@ def what_if(
         - used_later: number of dropped messages that were used later
         - overflows: number of requests that exceed the window
         - stops: request at which the program would stop because of repeated compactions; 0 if there is none
-        - flat: True if the value's range overlaps the range of the cheapest value; False for values at which prompts
-          exceed the window or the program stops
+        - flat: True if the value's range overlaps the range of the cheapest value (for a single value, of the cheaper
+          of it and the record); False for values at which prompts exceed the window or the program stops
 
         ``attrs`` has:
 
@@ -212,13 +212,15 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
     """Flag the values whose range overlaps the cheapest value's range.
 
     Values at which a prompt exceeds the window or the program stops are excluded. If all values are, no row is flagged.
+    A single value is also compared with the recorded session.
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
     usable: Any = middle[1:][is_usable[1:]]
     table["flat"] = False
     if usable.notna().any():
-        is_flat = table["low"] <= table["high"][usable.idxmin()]
+        rivals: Any = usable if table["value"].nunique() > 2 else middle
+        is_flat = table["low"] <= table["high"][rivals.idxmin()]
         table["flat"] = is_flat & table.index.isin([0, *usable.index])
     return table
 

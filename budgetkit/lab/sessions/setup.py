@@ -322,16 +322,6 @@ def replay_setup(
         for_an_hour = int(np.maximum(session.columns["cache_write_1h_tokens"], 0).sum())
         is_long = 2 * for_an_hour > int(session.columns["cache_write_tokens"].sum())
     name = source.model
-    prices = prices_of(price)
-    if prices is None and name is not None:
-        prices = known_prices(name, hour=is_long)
-    if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
-        # A given cache also sets the prices of reads and writes.
-        prices = replace(
-            prices,
-            cache_read=prices.input.times(cache.read),
-            cache_write=prices.input.times(cache.write),
-        )
     # A session may name a retired or unknown model.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
@@ -342,6 +332,16 @@ def replay_setup(
         rules = CACHES[rules]
     if is_long and rules.lifetime is not None:
         rules = replace(rules, lifetime=3_600.0)
+    prices = prices_of(price, rules.is_for_an_hour)
+    if prices is None and name is not None:
+        prices = known_prices(name, hour=rules.is_for_an_hour)
+    if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
+        # A given cache also sets the prices of reads and writes.
+        prices = replace(
+            prices,
+            cache_read=prices.input.times(cache.read),
+            cache_write=prices.input.times(cache.write),
+        )
     own_window, disproved = _windows(trace, name)
     lines = (Allocation("instructions", required=True), Allocation("conversation"))
     setup = ReplaySetup(

@@ -26,7 +26,7 @@ from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
@@ -276,7 +276,7 @@ class ConversationExplorer(Explorer):
             by=by,
             rules=cache,
             own_cache=cache if isinstance(cache, PromptCache) else None,
-            given_prices=prices_of(prices),
+            given_prices=prices,
         )
         super().__init__(settings, library, view)
 

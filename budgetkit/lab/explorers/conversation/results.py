@@ -24,7 +24,7 @@ from budgetkit.lab.explorers.conversation.settings import (
     ConversationSettings,
 )
 from budgetkit.lab.replay import cost
-from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay.cost import Price, Prices, prices_of
 from budgetkit.lab.replay.forecast import Pace, first_over
 from budgetkit.lab.replay.losses import evidence, needed_there
 from budgetkit.lab.replay.outcome import Replay, rank_policies
@@ -261,10 +261,10 @@ class ConversationStage(BudgetStage):
     def prices(self) -> Prices:
         """The prices of tokens: those given or listed, and those typed in."""
         settings = self.settings
-        prices = settings.given_prices
+        hour = self.cache.is_for_an_hour
+        prices = prices_of(settings.given_prices, hour)
         if prices is None:
-            day = settings.on or today()
-            prices = listed_prices(self.model.name, day, hour=self.rules == "anthropic-1h")
+            prices = listed_prices(self.model.name, settings.on or today(), hour=hour)
         if not settings.prices:
             return prices
         typed: Data = {name: Price(price) for name, price in settings.prices.items()}

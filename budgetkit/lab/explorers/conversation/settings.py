@@ -17,6 +17,7 @@ from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.message import Data, Raw
+from budgetkit.models import Model
 from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 
 #: Lifetime of a prompt cache after its last use, in seconds; None if longer than any pause.
@@ -92,7 +93,7 @@ class ConversationSettings(BudgetSettings):
     own_cache: PromptCache | None = None
     lifetime: str | None = None
     on: date | None = None
-    given_prices: Prices | None = None
+    given_prices: Prices | str | Model | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     request: int | None = None
     horizon: int | None = None

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from contextlib import suppress
-from dataclasses import fields
 from datetime import date
 
 from budgetkit.lab.explorers.budget.notices import budget_program, counter_of
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import ConversationStage
-from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
-from budgetkit.lab.replay.cost import PRICED, Prices
-from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.lab.explorers.conversation.settings import OWN
+from budgetkit.lab.replay.prompt_cache import CACHES
 from budgetkit.pruning.policies import NAMED, Policy, System
 from budgetkit.trace import DEFAULT_ROLES
 
@@ -37,59 +35,46 @@ def texts(stage: ConversationStage) -> dict[str, str]:
             *_replay(stage),
         ]
     )
-    lines = ["import budgetkit as bk", "from budgetkit.requests import framing_for"]
-    if re.search(r"\bdate\(", program):
-        lines = ["from datetime import date", "", *lines]
-    if _is_written(policy) and not isinstance(policy, System):
-        names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"})
-        if names:
-            lines.append(f"from budgetkit.pruning.policies import {', '.join(names)}")
-    if "DEFAULT_ROLES" in program:
-        lines.append("from budgetkit.trace import DEFAULT_ROLES")
-    program = program.replace("import budgetkit as bk\n", "\n".join([*lines, ""]), 1)
+    if "datetime." in program:
+        program = f"import datetime\n{program}"
     return {**budget_texts(stage), "python": program}
-
-
-def _is_written(policy: Policy) -> bool:
-    """Return True if a policy can be rebuilt from its repr."""
-    with suppress(SyntaxError):
-        ast.parse(repr(policy), mode="eval")
-        return type(policy).__module__.startswith("budgetkit.")
-    return False
 
 
 def _policy(policy: Policy) -> str:
     if isinstance(policy, System) and policy == NAMED.get(policy.name, Policy)():
         return f"bk.policies.system({policy.name!r})"
-    if not _is_written(policy):
-        return f"...  # put your own here: {type(policy).__name__}"
-    return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
+    code = repr(policy)
+    with suppress(SyntaxError):
+        ast.parse(code, mode="eval")
+        if type(policy).__module__.startswith("budgetkit."):
+            code = re.sub(r"\b(?=[A-Z]\w*\()", "bk.policies.", code)
+            return code.replace("policies.Share", "Share")
+    return f"...  # put your own here: {type(policy).__name__}"
 
 
 def _replay(stage: ConversationStage) -> list[str]:
     settings = stage.settings
-    model = stage.model
     cache = f"bk.cost.CACHES[{stage.rules!r}]"
     if stage.rules == OWN or stage.cache != CACHES[stage.rules]:
-        # The fields that differ from their defaults, without the source.
-        defaults = {f.name: f.default for f in fields(PromptCache) if f.name != "source"}
-        values = {name: getattr(stage.cache, name) for name in defaults}
-        changed = [f"{f}={value!r}" for f, value in values.items() if value != defaults[f]]
-        cache = f"bk.cost.PromptCache({', '.join(changed)})"
+        cache = f"bk.cost.{stage.cache!r}"
+    prices = re.sub(r"\bPrices?\(", r"bk.cost.\g<0>", repr(stage.prices))
+    if settings.given_prices is None:
+        day = date.fromisoformat(stage.prices.date)
+        given = {"hour": stage.cache.is_for_an_hour, **settings.prices}
+        rest = "".join(f", {name}={value!r}" for name, value in given.items())
+        prices = f"bk.cost.prices({stage.prices.model!r}, {day!r}{rest})"
     arguments = [
         f"counter={counter_of(settings)}",
-        f"framing=framing_for({model.name!r})",
+        f"framing=bk.requests.framing_for({stage.model.name!r})",
+        f"by={stage.by!r}",
+        f"cache={cache}",
+        f"prices={prices}",
     ]
     if dict(stage.roles) != dict(stage.budget.roles or DEFAULT_ROLES):
-        roles = "budget.roles" if stage.budget.roles else "DEFAULT_ROLES"
+        roles = "budget.roles" if stage.budget.roles else "bk.trace.DEFAULT_ROLES"
         arguments.append(
             f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
         )
-    arguments += [
-        f"by={stage.by!r}",
-        f"cache={cache}",
-        f"prices={_prices(settings, stage.prices)}",
-    ]
     return [
         "outcome = bk.replay(",
         "    trace,",
@@ -98,15 +83,3 @@ def _replay(stage: ConversationStage) -> list[str]:
         *(f"    {a}," for a in arguments),
         ")",
     ]
-
-
-def _prices(settings: ConversationSettings, prices: Prices) -> str:
-    if settings.given_prices is not None:
-        call = "bk.cost.Prices"
-        known = [(name, getattr(prices, name)) for name in PRICED]
-        rest = [f"{name}=bk.cost.{price!r}" for name, price in known if price is not None]
-    else:
-        call = "bk.cost.prices"
-        rest = [repr(date.fromisoformat(prices.date)).removeprefix("datetime.")]
-        rest += [f"{name}={price!r}" for name, price in settings.prices.items()]
-    return f"{call}({', '.join([repr(prices.model), *rest])})"
