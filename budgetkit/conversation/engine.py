@@ -47,6 +47,7 @@ from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.pruning import SHRUNK, WHOLE, StartOn
 from budgetkit.pruning.dropping import Steps, floor_notices, prune, pruning_context, summary_role
 from budgetkit.pruning.policies import DropToolResults
+from budgetkit.requests.reading.tools import write_tools
 from budgetkit.requests.reading.writing import as_it_came, system_text
 from budgetkit.trace import json_value
 
@@ -159,6 +160,14 @@ class Engine:
         if self.sent is None:
             notices += empty_notices(entry.message for entry in entries)
 
+        # Tools are sent in the format of the messages; before any message has a format, they keep theirs.
+        has_form = self.rules.form or tally.forms
+        tools, foreign = write_tools(tally.tools, self.form_sent if has_form else "any")
+        if foreign:
+            notices.append(
+                f"The provider may reject tools of another format: {', '.join(foreign)}. Leave them out."
+            )
+
         # The number of leading messages that are unchanged since the last request.
         stamps = [entry.stamp for entry in entries]
         stable = len([*takewhile(bool, map(eq, tally.last_stamps, stamps))])
@@ -190,7 +199,7 @@ class Engine:
             tally.compact()
         return Request(
             messages=messages,
-            tools=[dict(schema) for schema in tally.tools],
+            tools=tools,
             plan=plan,
             tokens=tokens,
             over=max(0, missing),

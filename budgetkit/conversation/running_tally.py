@@ -51,6 +51,7 @@ from budgetkit.requests.reading.forms import (
     place_in_record,
     served_calls,
 )
+from budgetkit.requests.reading.tools import tool_entries, without_envelopes
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
 from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter
@@ -163,7 +164,7 @@ class RunningTally(TallyState):
     """The messages of a conversation, with running token sums for each section."""
 
     def __init__(self, rules: RequestRules, tools: Any = ()) -> None:
-        schemas = read_tools(tools).entries
+        schemas = tool_entries(without_envelopes(tools))
         super().__init__(tools=[dict(json_value(schema)) for schema in schemas])
         self.rules = rules
         self.history = History(Slots([], [], [], [], []))

@@ -75,7 +75,8 @@ class Request:
         Messages in order, in their original format or OpenAI's chat format. The messages belong to the conversation:
         copy a message before you change it.
     tools : list of dict
-        Tool schemas. The schemas of Gemini and Bedrock Converse keep the objects that wrap them.
+        Tool schemas in the format of the messages. The schemas of Gemini and Bedrock Converse have the objects that
+        wrap them.
     plan : Plan
         The plan, with the tokens and limit of each section.
     tokens : int

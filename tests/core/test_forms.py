@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
+from budgetkit.conversation.reading import read_values
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.writing import write_messages
@@ -449,6 +450,87 @@ def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
     answer = {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}
     (function,) = conversation(100_000, tools=answer).request().tools
     assert function["function"]["name"] == "search"
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_items_added_one_by_one_are_one_message_of_calls(is_saved: bool) -> None:
+    """Two messages of calls in a row, and a message of thinking alone, were sent, which OpenAI and others reject."""
+    calls = [
+        {"type": "function_call", "call_id": id, "name": "look", "arguments": "{}"} for id in "ab"
+    ]
+    outputs = [{"type": "function_call_output", "call_id": id, "output": "Lisbon"} for id in "ab"]
+    thought = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+    }
+    form: Any = "responses" if is_saved else "chat"
+    talk = bk.Conversation(bk.presets.chat(4_000), model="gpt-4o", form=form)
+    for item in (user("Where?"), *calls, *outputs, thought, user("And now?")):
+        talk.add(item)
+        talk.request()  # the two calls arrive at different requests
+    if is_saved:
+        with pytest.warns(UserWarning, match="The form of the saved conversation changes"):
+            talk = bk.Conversation.from_json(talk.to_json(), form="chat")
+    request = talk.request()
+    assert [call["id"] for call in request.messages[1]["tool_calls"]] == ["a", "b"]
+    assert request.messages[2:] == [tool_result(id, "Lisbon") for id in "ab"] + [user("And now?")]
+    body = {"model": "gpt-4o", "messages": request.messages}
+    assert request.tokens == bk.count_request(body).tokens
+
+
+def failed_call(form: str) -> list[Raw]:
+    """Write a call of a tool that failed, in Anthropic's or Converse's format."""
+    call: Raw = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    result: Raw = {"type": "tool_result", "tool_use_id": "a", "content": "No.", "is_error": True}
+    if form == "converse":
+        call = {"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}
+        fields = {"toolUseId": "a", "content": [{"text": "No."}], "status": "error"}
+        result = {"toolResult": fields}
+    return [assistant([call]), user([result])]
+
+
+@pytest.mark.parametrize("source", ["anthropic", "converse"])
+def test_a_failed_call_is_marked_as_the_format_marks_it(source: str) -> None:
+    """OpenAI's chat format has no mark, and Converse's and Anthropic's were lost."""
+    read = read_values([failed_call(source)])
+    for form in ("anthropic", "converse"):
+        assert write_messages([m.raw for m in read], form).messages[1:] == failed_call(form)[1:]
+    assert write_messages([m.raw for m in read], "chat").messages[1] == tool_result("a", "No.")
+
+
+SCHEMA = {"type": "object", "properties": {"place": {"type": "string"}}}
+#: The same tool in each format.
+TOOLS: dict[str, Raw] = {
+    "chat": {"type": "function", "function": {"name": "look", "parameters": SCHEMA}},
+    "responses": {"type": "function", "name": "look", "parameters": SCHEMA, "strict": False},
+    "anthropic": {"name": "look", "input_schema": SCHEMA},
+    "gemini": {"functionDeclarations": [{"name": "look", "parametersJsonSchema": SCHEMA}]},
+    "converse": {"toolSpec": {"name": "look", "inputSchema": {"json": SCHEMA}}},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("source", [*FORMS, "mcp"])
+def test_tools_are_sent_in_the_format_of_the_request(source: str, form: Any) -> None:
+    """An MCP server's tools were OpenAI's chat tools in every format, and other tools kept the format they had."""
+    tools: Any = {"tools": [{"name": "look", "inputSchema": SCHEMA}]}
+    if source != "mcp":
+        tools = [TOOLS[source]]
+    talk = conversation(100_000, tools=tools, form=form)
+    talk.add(user("Where?"))
+    request = talk.request()
+    (tool,) = request.tools
+    tool.get("function", {}).pop("strict", None)  # as in the source
+    assert (tool, request.warnings) == (TOOLS[form], ())
+
+
+@pytest.mark.parametrize("form", ["chat", "anthropic", "converse"])
+def test_a_built_in_tool_of_another_format_is_named(form: Any) -> None:
+    tools = [{"google_search": {}}, {"functionDeclarations": [{"name": "ping"}]}]
+    request = conversation(100_000, tools=tools, form=form).request()
+    assert request.tools[0] == tools[0]
+    assert sum("built-in tool google_search. Leave them out" in w for w in request.warnings) == 1
 
 
 def thinking_before_a_call(thought: str) -> list[Raw]:
