@@ -46,8 +46,8 @@ from budgetkit.requests.reading.forms import (
 from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
-#: The text sent in place of a file or recording that a format cannot hold.
-LOST = "[a file is left out, because this format cannot hold it]"
+#: The text sent in place of a file, recording or encrypted text that a format cannot hold.
+LOST = "[a part is left out, because this format cannot hold it]"
 # Fields that differ between formats.
 _FORM_FIELDS = {"reasoning_content", "tool_calls"}
 # Fields of messages read from other formats that OpenAI's chat format does not have.
@@ -434,8 +434,10 @@ def _block(part: Raw, form: str) -> Data:
 def _media(part: Raw, form: str) -> Data:
     """Convert an image, a file or a recording to the provider's format.
 
-    A note replaces a file or recording that the format cannot hold. Any other part is unchanged.
+    A note replaces a file, recording or encrypted text that the format cannot hold. Any other part is unchanged.
     """
+    if "encrypted_content" in part:
+        return {"type": "text", "text": LOST}
     table = format_table("media")
     data, address, mime, name, kind = (value_at(part, path) for path in table["paths"])
     if not isinstance(data or address, str) or part.get("type") in table["unchanged"].get(form, ()):
