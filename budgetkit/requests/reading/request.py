@@ -257,13 +257,9 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
     if isinstance(value, list | tuple):
         records = list(value)
     if shape == "anthropic":
-        # The provider ignores everything before its newest summary.
-        for place in reversed(range(len(records))):
-            blocks = objects_in(as_object(records[place]).get("content"))
-            summaries = [n for n, b in enumerate(blocks) if is_compaction({"content": [b]})]
-            if summaries:
-                rest = {**records[place], "content": blocks[summaries[-1] :]}
-                return [rest, *records[place + 1 :]]
+        # The provider ignores the messages before its newest summary.
+        places = [n for n, record in enumerate(records) if is_compaction(as_object(record))]
+        return records[max(places, default=0) :]
     if shape == "responses":
         return [
             {"role": "user", "content": item} if isinstance(item, str) else item for item in records
