@@ -947,7 +947,7 @@ def test_each_summary_is_sent_or_named() -> None:
         written.append(f"Summary {len(written)}: " + "fact " * 30)
         return written[-1]
 
-    talk = conversation(900, policies.Summarise(0.1, text=write))
+    talk = conversation(900, policies.Summarise(2, text=write))
     again = 0
     for number in range(40):
         talk.add(user(f"Question {number}"), assistant("Yes. " * (1 + number % 7)))
