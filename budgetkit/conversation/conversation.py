@@ -88,7 +88,7 @@ class Conversation:
         Context window, in tokens, in place of the window of the budget or the model.
     tools : list of Mapping, or the answer of an MCP server
         Tool schemas in any format (:mod:`budgetkit.requests.reading.tools`); they are counted and returned with every
-        request.
+        request. They are converted to the format of the request once `form` or the messages set it.
     summarise : callable, optional
         Function, optionally ``async``, that takes a list of messages and returns the text of their summary. Default:
         the policy's function.

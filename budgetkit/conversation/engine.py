@@ -40,13 +40,14 @@ from budgetkit.conversation.running_tally import (
     shorten_results,
     unchanged_on_error,
 )
-from budgetkit.conversation.sent import Removal, Request, SentRequest, is_sum
+from budgetkit.conversation.sent import Removal, Request, SentRequest, Why, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.plan import Plan, allocate, with_undeclared
 from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.pruning import SHRUNK, WHOLE, StartOn
 from budgetkit.pruning.dropping import Steps, floor_notices, prune, pruning_context, summary_role
 from budgetkit.pruning.policies import DropToolResults
+from budgetkit.requests.reading.tools import write_tools
 from budgetkit.requests.reading.writing import as_it_came, system_text
 from budgetkit.trace import json_value
 
@@ -159,6 +160,14 @@ class Engine:
         if self.sent is None:
             notices += empty_notices(entry.message for entry in entries)
 
+        # Tools are sent in the format of the messages; before any message has a format, they keep theirs.
+        has_form = self.rules.form or tally.forms
+        tools, foreign = write_tools(tally.tools, self.form_sent if has_form else "any")
+        if foreign:
+            notices.append(
+                f"The provider may reject tools of another format: {', '.join(foreign)}. Leave them out."
+            )
+
         # The number of leading messages that are unchanged since the last request.
         stamps = [entry.stamp for entry in entries]
         stable = len([*takewhile(bool, map(eq, tally.last_stamps, stamps))])
@@ -170,12 +179,9 @@ class Engine:
             text := describe(plan, self.rules.count, framing=self.rules.framing)
         ):
             state = Message({"role": "system", "content": text})
-            size = self.rules.framing.message(state, self.rules.count)
-            last = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
+            last = TallyEntry(message=state, tokens=0, past="", present="", stamp=-1)
             sent = self.sent
             total = self._count([*entries, last])
-            if self.sent is None:
-                total += size
             if total <= self.budget.usable:
                 tokens = total
                 messages.append({"role": "system", "content": text})
@@ -190,7 +196,7 @@ class Engine:
             tally.compact()
         return Request(
             messages=messages,
-            tools=[dict(schema) for schema in tally.tools],
+            tools=tools,
             plan=plan,
             tokens=tokens,
             over=max(0, missing),
@@ -248,6 +254,8 @@ class Engine:
                     "policy's size. Send a smaller one."
                 )
         history.begin(tally.requests)
+        for unit in history.closed & history.members.keys() - history.summaries.keys():
+            history.drop(unit)  # replaced by the provider's own summary
         steps = prune(
             history,
             self.policy,
@@ -256,7 +264,7 @@ class Engine:
             start_on=self.first_speaker,
             cuttable=tally.cuttable if self.rules.shorten else None,
         )
-        yield from self._summarise(steps)
+        yield from self._summarise(steps, left)
 
         # 4. The new messages that the policy shortens on arrival.
         tally.enter(entering, arrived)
@@ -269,7 +277,7 @@ class Engine:
             if sizes[slot] < arrived_as.tokens:
                 message = self.rules.shortened(arrived_as.message, sizes[slot])
                 tally.restamp(slot, message, sizes[slot])
-                left.append(Removal(arrived_as.message.raw, "shortened"))
+                self._depart(slot, arrived_as.message, "shortened")
 
         # 5. Each section over its limit drops passages and shortens tool results; then all sections do.
         plan = self._plan()
@@ -277,12 +285,10 @@ class Engine:
         if self.rules.shorten and (cut_grants or _missing(plan) > 0):
             for grant in cut_grants:
                 left += drop_passages(tally, self.budget, grant.section, grant.granted)
-                left += shorten_results(
-                    tally, tally.demand()[grant.section] - grant.granted, grant.section
-                )
+                self._shorten(tally.demand()[grant.section] - grant.granted, grant.section)
             plan = self._plan()
             if (missing := _missing(plan)) > 0:
-                left += shorten_results(tally, missing)
+                self._shorten(missing)
                 plan = self._plan()
             # A section sent in full above its cap leaves fewer tokens than planned, so more passages are dropped.
             required = {line.section for line in self.budget.allocations if line.required}
@@ -292,6 +298,11 @@ class Engine:
                     left += drop_passages(tally, self.budget, grant.section, most)
                     plan = self._plan()
         return plan
+
+    def _shorten(self, excess: int, section: str | None = None) -> None:
+        """Shorten tool results until enough tokens are saved."""
+        for slot, message in shorten_results(self.tally, excess, section):
+            self._depart(slot, message, "shortened")
 
     def _plan(self) -> Plan:
         """Allocate the budget to all demands, with the current history."""
@@ -309,12 +320,12 @@ class Engine:
     def _count(self, entries: list[TallyEntry]) -> int:
         """Count the tokens of a request that consists of the given messages.
 
-        In a chat of plain texts, the result is the sum of the sections' demands.
+        In a chat of plain texts without a text about the budget, the result is the sum of the sections' demands.
         """
         tally = self.tally
         framing = self.rules.framing
         self.sent = None
-        is_text = tally.is_text and not tally.toolset.uncounted
+        is_text = tally.is_text and not (tally.toolset.uncounted or self.rules.tell)
         if is_text and self.form_sent == "chat" and is_sum(framing):
             return self.bare_demand
         # A passage is sent as a system message, has a stamp below 0, and stays where it is.
@@ -344,7 +355,9 @@ class Engine:
             warnings=(*request.warnings, *self.sent.warnings),
         )
 
-    def _summarise(self, steps: Steps) -> Generator[list[Message], object, None]:
+    def _summarise(
+        self, steps: Steps, left: list[Removal]
+    ) -> Generator[list[Message], object, None]:
         """Insert the summaries that the policy requests."""
         rules = self.rules
         entries = self.tally.entries
@@ -362,6 +375,12 @@ class Engine:
                     )
                 if not text.strip():
                     raise ValueError("The summary is empty. Return a text from the function.")
+                for slot in self.replaced.keys() & {*replaced}:  # written for this request
+                    left.append(Removal(summaries[slot].message.raw, "summarised"))
+                    self.notes.append(
+                        "A summary was summarised again before it was sent, because the history was still too long. "
+                        "Write shorter summaries, or let each one replace more messages."
+                    )
                 message = Message(
                     {"role": summary_role(self.first_speaker), "content": json_value(text)}
                 )
@@ -391,11 +410,11 @@ class Engine:
             before = tally.entries[slot].message
             if history.gone[slot] >= 0:
                 del tally.entries[slot]
-                self.departed[slot] = Removal(before.raw, "dropped")
+                self._depart(slot, before, "dropped")
             elif history.state[slot] == SHRUNK:
                 message = self.rules.shortened(before, history.size[slot], "placeholder")
                 tally.restamp(slot, message, history.size[slot])
-                self.departed[slot] = Removal(before.raw, "shrunk")
+                self._depart(slot, before, "shrunk")
 
         # A summary that was dropped, and is not part of another summary, is lost.
         for place, entry in [*tally.summaries.items()]:
@@ -408,6 +427,11 @@ class Engine:
                     "or the messages it replaces. Write shorter summaries, or raise the history budget."
                 )
                 yield Removal(entry.message.raw, "dropped")
+
+    def _depart(self, slot: int, message: Message, why: Why) -> None:
+        """Record a removal, with the message as it was before this request."""
+        first = self.departed.get(slot)
+        self.departed[slot] = Removal(first.message if first else message.raw, why)
 
     def _summarised(self) -> set[int]:
         """Return the slots replaced by the summaries of this request."""

@@ -45,12 +45,14 @@ from budgetkit.pruning import WHOLE, History, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.requests import read_tools
 from budgetkit.requests.reading.forms import (
+    compacted_form,
     form_of_all,
     join_answers,
     origin_of,
     place_in_record,
     served_calls,
 )
+from budgetkit.requests.reading.tools import tool_entries, without_envelopes
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
 from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter
@@ -163,7 +165,7 @@ class RunningTally(TallyState):
     """The messages of a conversation, with running token sums for each section."""
 
     def __init__(self, rules: RequestRules, tools: Any = ()) -> None:
-        schemas = read_tools(tools).entries
+        schemas = tool_entries(without_envelopes(tools))
         super().__init__(tools=[dict(json_value(schema)) for schema in schemas])
         self.rules = rules
         self.history = History(Slots([], [], [], [], []))
@@ -300,13 +302,19 @@ class RunningTally(TallyState):
         is_result = message.is_cuttable
         arriving = rules.policy.arriving(tokens, is_result)
         importance = rules.policy.importance(message)
-        slots.add(arriving, unit, self.turn, is_result, importance, message.role)
+        # A provider's summary is kept like a system message, with the results of its calls. The first message after it
+        # may have any role.
+        call = None if caller is None else self.entries.get(caller)
+        is_kept = self.is_kept(message) or (call is not None and self.is_kept(call.message))
+        role = "user" if is_kept else message.role
+        slots.add(arriving, unit, self.turn, is_result, importance, role)
 
         # its sections; a result is pruned in its call's section, that of an earlier turn if the user spoke in between
         past = past_section(message, rules.roles)
         present = present_section(message, rules.roles)
-        call = None if caller is None else self.entries.get(caller)
-        if caller is not None and call is not None:
+        if is_kept:
+            past = present = past_section(Message({"role": "system"}), rules.roles)
+        elif caller is not None and call is not None:
             of_call = call.past if caller < self.start else call.present
             past = section_beside_call(past, call.past, rules.section)
             present = section_beside_call(present, of_call, rules.section)
@@ -351,6 +359,10 @@ class RunningTally(TallyState):
     def form(self) -> str:
         """The default format for sending: the messages' own format, or "chat"."""
         return form_of_all(self.forms)
+
+    def is_kept(self, message: Message) -> bool:
+        """Return True for a summary that the provider wrote and that requests can send."""
+        return compacted_form(message.raw) == (self.rules.form or self.form)
 
     def _match_call(self, first: int, message: Message) -> int | None:
         """Record a message's calls, or return the slot of the answered call.
@@ -404,6 +416,8 @@ class RunningTally(TallyState):
         for slot in slots:
             entry = self.entries[slot]
             self.unsent.remove(slot)
+            if compacted_form(entry.message.raw) == "anthropic" and self.is_kept(entry.message):
+                self._forget_before(slot)
             if self.turn and slot >= self.start:
                 if not self.this_turn:
                     self.priming_section = entry.present
@@ -415,6 +429,18 @@ class RunningTally(TallyState):
                     self.priming_section = entry.past
             if entry.past == self.rules.section:
                 self.not_entered.append(slot)
+
+    def _forget_before(self, slot: int) -> None:
+        """Drop the messages before a summary that Anthropic wrote, which it ignores.
+
+        Messages of this turn are dropped when the turn is over, and count 0 until then.
+        """
+        for earlier, entry in [*self.entries.items()]:
+            is_sent = earlier < slot and earlier not in self.unsent
+            if is_sent and entry.message.role not in SYSTEM_ROLES:
+                self.history.leave_whole(earlier)
+                self.history.closed.add(self.history.slots.unit[earlier])
+                self.rewrite(earlier, entry.message, 0)
 
     def _next_turn(self) -> None:
         for section, tokens in self.this_turn.values():
@@ -484,8 +510,11 @@ _INSIDE = Allocation("result", granularity="token", keep="first")
 
 def shorten_results(
     tally: RunningTally, excess: int, section: str | None = None
-) -> Iterator[Removal]:
-    """Shorten tool results, starting with the largest, until enough tokens are saved."""
+) -> Iterator[tuple[int, Message]]:
+    """Shorten tool results, starting with the largest, until enough tokens are saved.
+
+    Each changed slot is yielded with its message before the change.
+    """
     cut = cutter(tally.rules.count, tally.rules.framing)
     candidates = [
         (line.tokens, slot)
@@ -506,7 +535,7 @@ def shorten_results(
         if shorter is not None and shorter.tokens < tokens:
             tally.rewrite(slot, shorter.payload, shorter.tokens)
             excess -= tokens - shorter.tokens
-            yield Removal(line.message.raw, "shortened")
+            yield slot, line.message
 
 
 def sent_at_least(tally: RunningTally, grant: Grant) -> int:

@@ -21,6 +21,7 @@ from budgetkit.requests.billing.charges import count_charges
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.billing.request_count import uncounted_parts
+from budgetkit.requests.reading.forms import is_compaction
 from budgetkit.requests.reading.writing import (
     LOST,
     ProviderMessages,
@@ -75,7 +76,8 @@ class Request:
         Messages in order, in their original format or OpenAI's chat format. The messages belong to the conversation:
         copy a message before you change it.
     tools : list of dict
-        Tool schemas. The schemas of Gemini and Bedrock Converse keep the objects that wrap them.
+        Tool schemas in the format of the messages. The schemas of Gemini and Bedrock Converse have the objects that
+        wrap them.
     plan : Plan
         The plan, with the tokens and limit of each section.
     tokens : int
@@ -226,17 +228,18 @@ class SentRequest:
             )
         if any(LOST in message.texts for message in messages):
             warnings.append(
-                "A file or recording was left out, because this format cannot hold it. Send its text, or choose "
-                "another format."
+                "A file, recording or encrypted text was left out, because this format cannot hold it. Send its "
+                "text, or choose another format."
             )
         if form == "converse" and any(
             "image_url" in part for message in self.written.messages for part in message["content"]
         ):
             warnings.append("Converse accepts no image URL. Send the bytes of the image.")
-        first = self.written.messages[0].get("role") if self.written.messages else "user"
-        if form in USER_FIRST and first != "user":
+        opening = self.written.messages[0] if self.written.messages else {"role": "user"}
+        role = opening.get("role")
+        if form in USER_FIRST and role != "user" and not is_compaction(opening):
             warnings.append(
-                f"The request starts with a message of role {brief(first)}, which providers of this format "
+                f"The request starts with a message of role {brief(role)}, which providers of this format "
                 'may reject. Set start_on="user" to omit it.'
             )
         return tuple(warnings)

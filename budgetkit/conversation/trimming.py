@@ -41,7 +41,7 @@ from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.billing.charges import unwritten_tools
 from budgetkit.requests.billing.openai import OpenAIRules
-from budgetkit.requests.reading.forms import Form
+from budgetkit.requests.reading.forms import Form, compacted_form
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.writing import as_chat, as_it_came
 from budgetkit.trace import json_value, unpaired
@@ -436,7 +436,9 @@ def trim(
         required = [
             message
             for place, message in enumerate(conversation)
-            if place == question_place or message.role in SYSTEM_ROLES
+            if place == question_place
+            or message.role in SYSTEM_ROLES
+            or compacted_form(message.raw)
         ]
         request, engine = first_request(rules, required, tools)
     if request.over:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
+from budgetkit.conversation.reading import read_values
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.writing import write_messages
@@ -451,6 +452,87 @@ def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
     assert function["function"]["name"] == "search"
 
 
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_items_added_one_by_one_are_one_message_of_calls(is_saved: bool) -> None:
+    """Two messages of calls in a row, and a message of thinking alone, were sent, which OpenAI and others reject."""
+    calls = [
+        {"type": "function_call", "call_id": id, "name": "look", "arguments": "{}"} for id in "ab"
+    ]
+    outputs = [{"type": "function_call_output", "call_id": id, "output": "Lisbon"} for id in "ab"]
+    thought = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+    }
+    form: Any = "responses" if is_saved else "chat"
+    talk = bk.Conversation(bk.presets.chat(4_000), model="gpt-4o", form=form)
+    for item in (user("Where?"), *calls, *outputs, thought, user("And now?")):
+        talk.add(item)
+        talk.request()  # the two calls arrive at different requests
+    if is_saved:
+        with pytest.warns(UserWarning, match="The form of the saved conversation changes"):
+            talk = bk.Conversation.from_json(talk.to_json(), form="chat")
+    request = talk.request()
+    assert [call["id"] for call in request.messages[1]["tool_calls"]] == ["a", "b"]
+    assert request.messages[2:] == [tool_result(id, "Lisbon") for id in "ab"] + [user("And now?")]
+    body = {"model": "gpt-4o", "messages": request.messages}
+    assert request.tokens == bk.count_request(body).tokens
+
+
+def failed_call(form: str) -> list[Raw]:
+    """Write a call of a tool that failed, in Anthropic's or Converse's format."""
+    call: Raw = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    result: Raw = {"type": "tool_result", "tool_use_id": "a", "content": "No.", "is_error": True}
+    if form == "converse":
+        call = {"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}
+        fields = {"toolUseId": "a", "content": [{"text": "No."}], "status": "error"}
+        result = {"toolResult": fields}
+    return [assistant([call]), user([result])]
+
+
+@pytest.mark.parametrize("source", ["anthropic", "converse"])
+def test_a_failed_call_is_marked_as_the_format_marks_it(source: str) -> None:
+    """OpenAI's chat format has no mark, and Converse's and Anthropic's were lost."""
+    read = read_values([failed_call(source)])
+    for form in ("anthropic", "converse"):
+        assert write_messages([m.raw for m in read], form).messages[1:] == failed_call(form)[1:]
+    assert write_messages([m.raw for m in read], "chat").messages[1] == tool_result("a", "No.")
+
+
+SCHEMA = {"type": "object", "properties": {"place": {"type": "string"}}}
+#: The same tool in each format.
+TOOLS: dict[str, Raw] = {
+    "chat": {"type": "function", "function": {"name": "look", "parameters": SCHEMA}},
+    "responses": {"type": "function", "name": "look", "parameters": SCHEMA, "strict": False},
+    "anthropic": {"name": "look", "input_schema": SCHEMA},
+    "gemini": {"functionDeclarations": [{"name": "look", "parametersJsonSchema": SCHEMA}]},
+    "converse": {"toolSpec": {"name": "look", "inputSchema": {"json": SCHEMA}}},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("source", [*FORMS, "mcp"])
+def test_tools_are_sent_in_the_format_of_the_request(source: str, form: Any) -> None:
+    """An MCP server's tools were OpenAI's chat tools in every format, and other tools kept the format they had."""
+    tools: Any = {"tools": [{"name": "look", "inputSchema": SCHEMA}]}
+    if source != "mcp":
+        tools = [TOOLS[source]]
+    talk = conversation(100_000, tools=tools, form=form)
+    talk.add(user("Where?"))
+    request = talk.request()
+    (tool,) = request.tools
+    tool.get("function", {}).pop("strict", None)  # as in the source
+    assert (tool, request.warnings) == (TOOLS[form], ())
+
+
+@pytest.mark.parametrize("form", ["chat", "anthropic", "converse"])
+def test_a_built_in_tool_of_another_format_is_named(form: Any) -> None:
+    tools = [{"google_search": {}}, {"functionDeclarations": [{"name": "ping"}]}]
+    request = conversation(100_000, tools=tools, form=form).request()
+    assert request.tools[0] == tools[0]
+    assert sum("built-in tool google_search. Leave them out" in w for w in request.warnings) == 1
+
+
 def thinking_before_a_call(thought: str) -> list[Raw]:
     thinks = {"type": "thinking", "thinking": thought, "signature": "signed"}
     call = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "the sea"}}
@@ -789,3 +871,128 @@ def test_ids_of_calls_are_written_as_the_provider_accepts_them(form: Any) -> Non
     written = json.dumps([*write_messages(messages, form).messages], default=str)
     assert "functions.x:0" not in written
     assert written.count("functions_x_0") == 2
+
+
+COMPACTED: list[Raw] = [
+    user("word " * 5_000),
+    assistant(
+        [{"type": "compaction", "content": "About words."}, {"type": "text", "text": "Go on."}]
+    ),
+    user("And now?"),
+]
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+@pytest.mark.parametrize("window", [100_000, 600])
+def test_messages_before_a_summary_of_anthropic_are_not_counted(
+    is_running: bool, window: int
+) -> None:
+    """The provider reads nothing before it; they were counted, and the summary was dropped in their place."""
+    body = {"model": "claude-opus-4-6", "messages": COMPACTED}
+    tokens = bk.count_request(body).tokens
+    assert tokens == bk.count_request({**body, "messages": COMPACTED[1:]}).tokens < 50
+    budget = bk.presets.working_memory(window, output=100)
+    talk = bk.Conversation(budget, model="claude-opus-4-6", overrun="tell")
+    for message in COMPACTED:
+        talk.add(message)
+        if is_running:
+            talk.request()
+    request = talk.request()
+    assert (request.messages[-2:], request.tokens) == (COMPACTED[1:], tokens)
+    assert (request.over, request.warnings) == (0, ())
+    talk = bk.Conversation.from_json(talk.to_json())
+    talk.add(assistant("Yes."), user("So?"))
+    assert talk.request().messages == [*COMPACTED[1:], assistant("Yes."), user("So?")]
+    trimmed = bk.trim(COMPACTED, window, model="claude-opus-4-6")
+    assert (trimmed[-2:], trimmed.warnings) == (COMPACTED[1:], ())
+
+
+def test_steps_of_a_long_answer_go_on_after_a_summary_of_anthropic() -> None:
+    step = {"type": "tool_result", "content": "word " * 100}
+    budget = bk.presets.working_memory(4_000, output=500)
+    talk = bk.Conversation(budget, model="claude-opus-4-6", overrun="tell")
+    talk.add(user("Look."))
+    for number in range(30):
+        call = {"type": "tool_use", "id": f"t{number}", "name": "look", "input": {}}
+        summary = [{"type": "compaction", "content": "Looked."}] if number == 15 else []
+        talk.add(assistant([*summary, call]), user([step | {"tool_use_id": call["id"]}]))
+        request = talk.request()
+        body = {"model": "claude-opus-4-6", "messages": request.messages}
+        assert bk.count_request(body).tokens == request.tokens
+        assert request.over == 0
+        assert len(request.messages) == 2 * number + 3
+
+
+@pytest.mark.parametrize("kind", ["compaction", "compaction_summary"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_encrypted_summary_is_sent_only_in_its_format(kind: str, form: Any) -> None:
+    """A request had to start with a user message, so the summary before it was dropped."""
+    said = [{"type": kind, "id": "c_1", "encrypted_content": "abcd" * 40}, user("And now?")]
+    talk = conversation(100_000, form=form)
+    for item in said:
+        talk.add(item)
+    sent = talk.request()
+    if form == "responses":
+        assert sent.messages == bk.trim(said, 100_000, len) == said
+    else:
+        assert "abcd" not in json.dumps([sent.messages])
+        assert list(RULES[form](sent.messages)) == []
+
+
+def test_each_summary_is_sent_or_named() -> None:
+    """A summary that was too large was summarised again for the same request, and named nowhere."""
+    written: list[str] = []
+
+    def write(messages: Any) -> str:
+        written.append(f"Summary {len(written)}: " + "fact " * 30)
+        return written[-1]
+
+    talk = conversation(900, policies.Summarise(2, text=write))
+    again = 0
+    for number in range(40):
+        talk.add(user(f"Question {number}"), assistant("Yes. " * (1 + number % 7)))
+        before = len(written)
+        request = talk.request()
+        named = [left.message["content"] for left in request.left]
+        sent = [message["content"] for message in request.messages]
+        assert all(text in [*named, *sent] for text in written[before:])
+        if len(written) - before > 1:
+            again += 1
+            assert any(
+                "summarised again" in text or "not sent" in text for text in request.warnings
+            )
+    assert again
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_message_that_changes_twice_is_left_once_and_as_it_came(form: str) -> None:
+    """It was left a second time, or only, as the placeholder or the shortened text, in OpenAI's chat format."""
+    turns = [
+        Turn(
+            f"Where? {n}",
+            (Step(results=("word " * 60,)), Step(results=("sea " * 60,)), Step(text=f"Done {n}.")),
+        )
+        for n in range(4)
+    ]
+    said = [*map(json.loads, dict.fromkeys(map(json.dumps, WRITERS[form](turns))))]
+    chain = policies.Chain(
+        [policies.DropToolResults(), policies.Summarise(text=lambda messages: "So.")]
+    )
+    for policy in (None, chain):
+        for tokens in range(300, 2_000, 100):
+            talk = conversation(tokens, policy)
+            talk.add(said)
+            removed = [left.message for left in talk.request().left if "So." not in str(left)]
+            assert [message for message in removed if message not in said] == []
+            assert len({json.dumps(message) for message in removed}) == len(removed)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-4"])
+def test_tools_after_the_text_about_the_budget_are_counted_as_sent(model: str) -> None:
+    tools = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
+    talk = bk.Conversation("chat", model=model, tools=tools, tell=True)
+    talk.add(user("Where?"))
+    request = talk.request()
+    assert request.messages[-1]["role"] == "system"
+    body = {"model": model, "messages": request.messages, "tools": tools}
+    assert request.tokens == bk.count_request(body).tokens

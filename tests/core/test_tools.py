@@ -13,6 +13,7 @@ import budgetkit as bk
 from budgetkit.extras.shell.gate import check
 from budgetkit.lab.explorers.reading import schemas
 from budgetkit.requests import framing_of, read_tools
+from budgetkit.requests.reading.tools import write_tools
 from tests.conftest import examples
 
 SCHEMA = {
@@ -214,7 +215,7 @@ def test_tools_of_a_namespace_count_and_are_sent_as_they_came() -> None:
     counted = bk.count_request({**body, "tools": [space]})
     assert counted.tokens == bk.count_request({**body, "tools": [FLAT]}).tokens
     assert counted.uncounted == ("built-in tool namespace",)
-    assert read_tools([space]).entries == (space,)
+    assert write_tools([space], "responses") == write_tools([space], "any") == ([space], [])
 
 
 ITEM = {"type": "object", "description": "An item", "properties": {"name": {"type": "string"}}}

@@ -201,7 +201,7 @@ def _servers(files: Names, model: str, as_json: bool) -> None:
             started_by = "command" if "command" in entry else "address"
             servers[name] = "off" if is_off else started_by
         if not named:
-            tools = requests.read_tools(value).entries and tools_in(value, one_line(file))
+            tools = requests.read_tools(value).listed and tools_in(value, one_line(file))
             count = requests.count_request(body | {"tools": tools})
             saved[path.stem] = len(tools), count.tokens - without
     rows = [

@@ -68,13 +68,12 @@ _SERVED = ("server_tool_use", "mcp_tool_use", "mcp_call")
 _ITEMS = (
     "reasoning",
     "item_reference",
-    "compaction",
     "mcp_list_tools",
     "mcp_approval_request",
     "additional_tools",
 )
-#: Endings of the types of items that the application writes.
-_ANSWERS = ("_output", "_approval_response")
+#: Endings of the types of items that are not part of the model's answer.
+_ANSWERS = ("_output", "_approval_response", "compaction", "compaction_summary")
 _ITEM_ENDINGS = ("_call", *_ANSWERS)
 _CHAT_PARTS = ("text", "image_url", "file", "input_audio")
 _ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
@@ -288,8 +287,35 @@ def served_calls(raw: Raw) -> set[str]:
     An answer that paused at such a call is sent back without the result.
     """
     records = (origin_of(raw) or {}).get("records", ())
-    blocks = [block for record in records for block in objects_in(record.get("content"))]
-    return {str(b.get("id")) for b in (*records, *blocks) if b.get("type") in _SERVED}
+    return {str(b.get("id")) for r in records for b in _blocks(r) if b.get("type") in _SERVED}
+
+
+def compacted_form(raw: Raw) -> str | None:
+    """Return the format of a message with its provider's summary of earlier messages.
+
+    Return None for any other message.
+    """
+    origin = origin_of(raw) or {"records": ()}
+    return origin["form"] if any(map(is_compaction, origin["records"])) else None
+
+
+def is_compaction(record: Raw) -> bool:
+    """Return True if a record has its provider's summary of earlier messages.
+
+    A summary without content failed, and the provider ignores it.
+
+    >>> is_compaction({"role": "assistant", "content": [{"type": "compaction", "content": "The user asked."}]})
+    True
+    """
+    return any(
+        str(block.get("type")).startswith("compaction") and block.get("content", block)
+        for block in _blocks(record)
+    )
+
+
+def _blocks(record: Raw) -> list[Raw]:
+    """List a record and its content blocks."""
+    return [record, *objects_in(record.get("content"))]
 
 
 def _holds_bytes(value: Any) -> bool:

@@ -213,7 +213,7 @@ def _content_part(part: Raw) -> Data:
     about_user = [words for words in map(part.get, marks["about_user"]) if isinstance(words, str)]
     text = value_at(part, format_table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
-        if named in ("input_text", "output_text"):
+        if named in ("input_text", "output_text", "compaction"):
             return {"type": "text", "text": text}
         return {**part, "type": named or "text", "text": text or ""}
     if not kind and isinstance(part.get("json"), dict | list):

@@ -23,7 +23,7 @@ from budgetkit.budget.errors import wrong_kind
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named, holds, value_at
-from budgetkit.requests.reading.forms import ROWS
+from budgetkit.requests.reading.forms import ROWS, is_compaction
 from budgetkit.requests.reading.pairing import pair_results
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import read_records, system_messages
@@ -248,13 +248,18 @@ def request_shape(raw: Raw) -> str | None:
 def _message_records(raw: Raw, shape: str) -> list[Any]:
     """Return a request's messages as a list.
 
-    In the formats of Responses and Gemini, a plain text becomes a message. Gemini's media resolution is copied to each
+    In the formats of Responses and Gemini, a plain text becomes a message. Anthropic's messages start with the newest
+    summary that the provider wrote. Gemini's media resolution is copied to each
     part that has none.
     """
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]
     if isinstance(value, list | tuple):
         records = list(value)
+    if shape == "anthropic":
+        # The provider ignores the messages before its newest summary.
+        places = [n for n, record in enumerate(records) if is_compaction(as_object(record))]
+        return records[max(places, default=0) :]
     if shape == "responses":
         return [
             {"role": "user", "content": item} if isinstance(item, str) else item for item in records

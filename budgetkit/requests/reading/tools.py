@@ -15,13 +15,14 @@ agree. A tool that the provider runs, such as a web search, has no schema to cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget import brief
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.message import Data
+from budgetkit.requests.reading.formats import format_table, holds
 from budgetkit.requests.reading.parts import as_list, objects_in
 
 Schema = Mapping[str, Any]
@@ -61,9 +62,6 @@ class Toolset:
         The tools that have a schema to count.
     uncounted : tuple of str
         Names of the parts that cannot be counted.
-    entries : tuple of Mapping
-        All tools in their provider's format. Gemini's and Converse's tools keep their wrapping, and an MCP server's
-        tools become OpenAI functions.
 
     Examples
     --------
@@ -75,7 +73,6 @@ uncounted=('built-in tool web_search',))
     listed: tuple[Schema, ...] = ()
     functions: tuple[Schema, ...] = ()
     uncounted: tuple[str, ...] = ()
-    entries: tuple[Schema, ...] = field(default=(), repr=False)
 
 
 def read_tools(value: Any) -> Toolset:
@@ -129,18 +126,44 @@ or an MCP server's answer to tools/list.
         if not all(isinstance(value, Mapping) for value in values):
             uncounted.append(f"parameters of tool {tool_name(tool)}")
 
-    # entries in their provider's format; an MCP server's tools have no provider
-    sent: list[Schema] = []
-    for entry in raw_tools:
-        is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
-        is_wrapped |= entry.get("type") == "namespace"
-        sent += [entry] if is_wrapped else _flat(_without_nulls(entry))
     return Toolset(
         listed=tuple(tools),
         functions=tuple(functions),
         uncounted=tuple(dict.fromkeys(uncounted)),
-        entries=tuple(sent),
     )
+
+
+def write_tools(entries: Iterable[Schema], form: str) -> tuple[list[Data], list[str]]:
+    """Write tools in a provider's format.
+
+    Tools that already have the format are unchanged, and so are built-in tools. With "any", only the tools of an MCP
+    server are converted. Return the tools, and the names of the built-in tools that belong to another format.
+
+    >>> write_tools([{"name": "ping", "description": "Ping."}], "converse")[0]
+    [{'toolSpec': {'name': 'ping', 'description': 'Ping.', 'inputSchema': {'json': {'type': 'object'}}}}]
+    """
+    row = format_table("tools")[form]
+    written: list[Data] = []
+    declared: list[Data] = []  # Gemini's tools, all in one entry
+    foreign: list[str] = []
+    for entry in map(_without_nulls, entries):
+        if any(holds(entry, condition) for condition in row["accepted"]):
+            written.append(dict(entry))
+            continue
+        for tool in _flat(entry):
+            if label := _builtin(tool):
+                foreign.append(label)
+                written.append(dict(tool))
+                continue
+            schema = parameters_of(tool) or {"type": "object"}
+            fields = {n: value for n, value in unwrapped(tool).items() if n in row["copied"]}
+            fields[row["schema"]] = {"json": schema} if form == "converse" else schema
+            if row["wrapping"]:
+                fields = {row["wrapping"]: fields}
+            (declared if form == "gemini" else written).append({**row["own"], **fields})
+    if declared:
+        written.append({"functionDeclarations": declared})
+    return written, foreign
 
 
 def without_envelopes(value: Any) -> Any:

@@ -1,11 +1,12 @@
 """Writing chat messages in a provider's format.
 
 A message that was read from that format (:mod:`budgetkit.requests.reading.forms`) is written exactly as read, including
-thinking, signatures, cache breakpoints and bytes. A shortened message is written as its original record with the
-shortened text. Empty messages are skipped if the provider rejects them. Messages from elsewhere, such as a summary, a
-retrieved passage or a question, are converted to the format.
+thinking, signatures, cache breakpoints and bytes. In any other format, its thinking is left out. A shortened message is
+written as its original record with the shortened text. Empty messages are skipped if the provider rejects them.
+Messages from elsewhere, such as a summary, a retrieved passage or a question, are converted to the format.
 
     form         system text                   adjacent messages of one role
+    chat         among the messages            allowed, except after calls; merged here
     responses    among the items               allowed
     anthropic    outside the messages          allowed; the provider merges them
     gemini       outside the contents          the model's messages and tool results are merged here
@@ -33,15 +34,24 @@ from budgetkit.message import (
     Raw,
     ToolCall,
 )
-from budgetkit.requests.reading.formats import format_table, value_at
-from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
+from budgetkit.requests.reading.formats import format_table, value_at, without_empty
+from budgetkit.requests.reading.forms import (
+    BYTES,
+    Form,
+    blocks_field,
+    forms_of,
+    is_bytes,
+    origin_of,
+)
 from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
-#: The text sent in place of a file or recording that a format cannot hold.
-LOST = "[a file is left out, because this format cannot hold it]"
+#: The text sent in place of a file, recording or encrypted text that a format cannot hold.
+LOST = "[a part is left out, because this format cannot hold it]"
 # Fields that differ between formats.
 _FORM_FIELDS = {"reasoning_content", "tool_calls"}
+# Fields of messages read from other formats that OpenAI's chat format does not have.
+_FOREIGN = {"reasoning_content", "is_error"}
 # Forms with the system text outside the messages.
 _BESIDE = ("anthropic", "gemini", "converse")
 
@@ -84,10 +94,6 @@ def write_messages(
     >>> write_messages(said, "gemini").messages
     [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
     """
-    if form == "chat":
-        records = [record for raw in raws for record in _records([raw], form, {})]
-        return ProviderMessages(form, records, [*range(1, len(raws) + 1)])
-
     check_choice("form", form, get_args(Form))
     head = 0
     most_head = len(raws) if most_head is None else most_head
@@ -104,12 +110,11 @@ def write_messages(
     place = head
     # Each step writes one message, or the parts of one record: [tool 1, tool 2] become a single record.
     while place < len(raws):
-        group = _group(raws, place)
+        group = [raws[place]] if form == "chat" else _group(raws, place)
         records = _records(group, form, names)
         for record in records:
             if messages and _must_merge(messages[-1], record, form):
-                field = blocks_field(form)
-                messages[-1] = {**messages[-1], field: [*messages[-1][field], *record[field]]}
+                messages[-1] = _merged(messages[-1], record, form)
             else:
                 messages.append(record)
                 ends.append(place)
@@ -208,7 +213,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
     elif records and is_cut and len(group) == 1:
         records = [_with_text(record, group[0], form) for record in records]
     elif not records or is_cut:
-        records = [record for raw in group for record in _from_chat(as_chat(raw), form, names)]
+        records = [record for raw in group for record in _from_chat(raw, form, names)]
     if has_bytes:
         return [_with_bytes(record) for record in records]
     return list(records)
@@ -328,10 +333,16 @@ def _with_others(text: Data, others: Sequence[Raw]) -> Any:
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
     """Convert a message to the provider's format, or skip an empty one."""
     message = Message(raw)
-    if form == "chat" and message.uncounted and isinstance(raw["content"], list):
-        return [{**raw, "content": [_media(part, form) for part in message.parts]}]
     if form == "chat":
-        return [dict(raw)]
+        chat = {**as_chat(raw)}
+        if forms_of([raw]) - {form}:
+            for field in _FOREIGN & chat.keys():
+                del chat[field]
+            if Message(chat).is_empty:
+                return []
+        if message.uncounted and isinstance(raw["content"], list):
+            chat["content"] = [_media(part, form) for part in message.parts]
+        return [chat]
     if form == "responses":
         return _items(message)
     speaker = "user"
@@ -423,8 +434,10 @@ def _block(part: Raw, form: str) -> Data:
 def _media(part: Raw, form: str) -> Data:
     """Convert an image, a file or a recording to the provider's format.
 
-    A note replaces a file or recording that the format cannot hold. Any other part is unchanged.
+    A note replaces a file, recording or encrypted text that the format cannot hold. Any other part is unchanged.
     """
+    if "encrypted_content" in part:
+        return {"type": "text", "text": LOST}
     table = format_table("media")
     data, address, mime, name, kind = (value_at(part, path) for path in table["paths"])
     if not isinstance(data or address, str) or part.get("type") in table["unchanged"].get(form, ()):
@@ -483,6 +496,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
     """Convert a tool result, with its images, to a block."""
     id = message.tool_call_id or ""
+    failed = message.raw.get("is_error") is True
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
     if form == "gemini":
         name = message.name or names.get(id, "")
@@ -491,23 +505,41 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
     if form == "converse":
         text = {"text": message.text}
         content = _with_others(text, others) if others else [text]
-        return {"toolResult": {"toolUseId": _call_id(id), "content": content}}
+        result = {"toolUseId": _call_id(id), "content": content}
+        return {"toolResult": {**result, **without_empty(status=failed and "error")}}
     content = _with_others({"type": "text", "text": message.text}, others)
-    return {"type": "tool_result", "tool_use_id": _call_id(id), "content": content}
+    result = {"type": "tool_result", "tool_use_id": _call_id(id), "content": content}
+    return {**result, **without_empty(is_error=failed)}
 
 
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     """Return True if two adjacent messages must be merged.
 
-    Only Gemini's and Converse's messages with equal roles are merged. Two user messages for Gemini are merged only if
-    both contain tool results.
+    Gemini's and Converse's messages with equal roles are merged. Two user messages for Gemini are merged only if both
+    contain tool results. In OpenAI's chat format, an assistant message is merged with calls before it, because only
+    their results may follow.
     """
+    if form == "chat":
+        return bool(before.get("tool_calls")) and record["role"] == "assistant"
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False
     if form == "gemini" and before.get("role") != "model":
         return _is_result(before) and _is_result(record)
     field = blocks_field(form)
     return isinstance(before.get(field), list) and isinstance(record.get(field), list)
+
+
+def _merged(before: Raw, record: Raw, form: str) -> Data:
+    """Return one message with the content and calls of two."""
+    merged = {**record, **before}
+    for field in (blocks_field(form), "tool_calls"):
+        values = [message[field] for message in (before, record) if message.get(field)]
+        if len(values) > 1:
+            values = [[{"type": "text", "text": v}] if isinstance(v, str) else v for v in values]
+            merged[field] = [*values[0], *values[1]]
+        elif values:
+            merged[field] = values[0]
+    return merged
 
 
 def _is_result(record: Raw) -> bool:
