@@ -135,7 +135,7 @@ def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> Non
         ("policy", {"class": "Popen"}, "Unknown class 'Popen'"),
         ("policy", {"class": "SlidingWindow", "turns": "many"}, "turns of the sliding window"),
         ("policy", {"class": "Share", "ratio": "0.5"}, "Invalid policy: Share"),
-        ("policy", {"class": "Chain", "policies": [3]}, "AttributeError"),
+        ("policy", {"class": "Chain", "policies": [3]}, "Invalid policies: a value of type int"),
         ("counter", {"name": "nobody's"}, "Unknown counter"),
         ("framing", {"name": "nobody's"}, "KeyError"),
         ("roles", {"table": {"user": 3}}, "Invalid roles"),

@@ -525,7 +525,9 @@ def test_compaction_pays_for_itself_after_k_turns() -> None:
     # The compacted prompt lies below the price step: (300k * .5 + 2k * 9 + 20k * (2.5 - .25)) / (300k * .5 - 20k * .25)
     step = ((272_000, 2.0),)
     tiered = [Price(1, step).times(price) for price in (2.5, 4.5, 0.25, 2.5)]
-    turns = compaction_turns(300_000, 20_000, 300_000, 2_000, Prices("steps", *tiered))
+    new, answer, read, write = tiered
+    dear = Prices("steps", new, answer, read, write)
+    turns = compaction_turns(300_000, 20_000, 300_000, 2_000, dear)
     assert turns == pytest.approx(213 / 145)
     assert compaction_turns(100_000, 20_000, 0, 2_000, bk.cost.prices("no such model")) is None
 
