@@ -137,16 +137,11 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
 
 def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
     """Yield charges for thinking that is sent again but not charged yet."""
-    thoughts = [
-        (index, text)
-        for index, message in enumerate(request.messages)
-        if "reasoning_content" in message.raw
-        for text in thoughts_sent(message, request.shape)
-    ]
     charged = {(charge.message, text) for charge in charges for text in charge.texts}
-    for index, text in thoughts:
-        if (index, text) not in charged:
-            yield Charge("message", "thinking", (text,), message=index)
+    for index, message in enumerate(request.messages):
+        for text in thoughts_sent(message, request.shape):
+            if (index, text) not in charged:
+                yield Charge("message", "thinking", (text,), message=index)
 
 
 def carries_thinking(message: Message) -> bool:

@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from budgetkit.files import read_toml
@@ -275,8 +276,6 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
         for text in message.texts
         if not text.startswith(_UNBILLED)
     )
-    shown = bool(request.tools) or request.schema is not None
-    seams = int(shown and (bool(system) or frame.joined))
     if system:
         first = next(index for index, message in enumerate(request.messages) if is_system(message))
         # The frame before the text ends in a line break, which merges with one at its start.
@@ -284,8 +283,8 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
         yield Charge("message", "system", (system,), -free, message=first)
         if frame.joined:
             yield Charge("framing", "separator before messages", fixed=1, message=first)
-    if seams:
-        yield Charge("framing", "separator before messages", fixed=seams)
+    if (request.tools or request.schema is not None) and (system or frame.joined):
+        yield Charge("framing", "separator before messages", fixed=1)
 
     if request.tools:
         texts = tuple(_claude_tool(tool) for tool in request.tools)
@@ -331,17 +330,13 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
     The charge depends on the tool choice and on whether parallel calls are disabled.
     """
+    more = frame.sequential if request.sequential else {}
     if request.forced:
-        fixed = frame.forced
-        if request.sequential:
-            fixed += frame.sequential.get("forced", 0)
+        fixed = frame.forced + more.get("forced", 0)
         return Charge("hidden prompt", "forced tool", (request.forced,), fixed)
     if request.required:
         return Charge("hidden prompt", "required tool", fixed=frame.required)
-    fixed = frame.tools
-    if request.sequential:
-        fixed += frame.sequential.get("auto", 0)
-    return Charge("hidden prompt", "tools", fixed=fixed)
+    return Charge("hidden prompt", "tools", fixed=frame.tools + more.get("auto", 0))
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
@@ -426,14 +421,10 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
             yield Charge("tools", tool_name(tool), written, marks)
         return
     for tool in request.tools:
-        properties = [
-            member
-            for schema in schemas_of(inlined(parameters_of(tool)))
-            for member in properties_of(schema).items()
-        ]
         fixed = frame.tool
         texts = [tool_name(tool), str(unwrapped(tool).get("description") or "")]
-        for name, schema in properties:
+        schemas = schemas_of(inlined(parameters_of(tool)))
+        for name, schema in chain(*(properties_of(schema).items() for schema in schemas)):
             choices = choices_of(schema)
             texts += [name, str(schema.get("description") or ""), *choices]
             fixed += frame.described if schema.get("description") else frame.undescribed
@@ -441,7 +432,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
                 fixed += frame.choices
             if as_object(schema.get("items")):
                 fixed += frame.items
-        yield Charge("tools", tool_name(tool), tuple(text for text in texts if text), fixed)
+        yield Charge("tools", tool_name(tool), tuple(filter(None, texts)), fixed)
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
@@ -453,7 +444,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
     fixed = frame.request
     if last != "assistant":
         fixed += frame.user_last
-    if not any(is_system(message) for message in request.messages):
+    if not any(map(is_system, request.messages)):
         fixed += frame.no_system
     yield Charge("framing", "request", fixed=fixed)
     if request.json_mode and frame.json_mode:
@@ -462,10 +453,10 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking)
 
     of_role = {"assistant": frame.assistant, "user": frame.user}
-    questions = [index for index, message in enumerate(request.messages) if message.role == "user"]
     last_question = -1
-    if questions and frame.forgets_thinking:
-        last_question = questions[-1]
+    if frame.forgets_thinking:
+        roles = [message.role for message in request.messages]
+        last_question = max((at for at, role in enumerate(roles) if role == "user"), default=-1)
     before = ""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -486,10 +477,9 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
         for call in message.tool_calls:
             yield replace(_call(call, frame), message=index)
         if len(message.tool_calls) > 1 and frame.further:
+            part = f"{len(message.tool_calls)} calls"
             several = frame.further * (len(message.tool_calls) - 1)
-            yield Charge(
-                "message", f"{len(message.tool_calls)} calls", fixed=several, message=index
-            )
+            yield Charge("message", part, fixed=several, message=index)
         before = message.role
 
 
@@ -509,7 +499,7 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
     fixed = frame.tools
     if frame.required and (request.forced or request.required):
         fixed = frame.required
-    if not any(is_system(message) for message in request.messages):
+    if not any(map(is_system, request.messages)):
         fixed += frame.no_system_for_tools
     yield Charge("hidden prompt", "tools", fixed=fixed)
     if frame.tool_form == "declarations":

@@ -108,17 +108,15 @@ or an MCP server's answer to tools/list.
     uncounted = ["further pages of tools"] if has_more_pages(value) else []
     functions: list[Schema] = []
     for tool in tools:
-        builtin = _builtin(tool)
-        if builtin:
+        function = unwrapped(tool)
+        if builtin := _builtin(tool):
             uncounted.append(builtin)
             continue
-        if {**tool, **unwrapped(tool)}.get(
-            "defer_loading"
-        ):  # added to the prompt only after a tool search finds it
+        # added to the prompt only after a tool search finds it
+        if {**tool, **function}.get("defer_loading"):
             uncounted.append("deferred tools")
             continue
         functions.append(tool)
-        function = unwrapped(tool)
         uncounted += [
             f"{key} of tool {tool_name(tool)}" for key in _EXTRA_TEXTS if function.get(key)
         ]
