@@ -245,7 +245,7 @@ def _of_object(value: Any, role: str, where: str) -> Piece:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Real) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _score(fields: Mapping[str, Any]) -> float:

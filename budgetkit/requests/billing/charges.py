@@ -73,7 +73,7 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
 
 
 # Fields with a model's thinking in OpenAI's chat format: those in recorded calls, and others.
-_THINKING = ("reasoning_content", "reasoning", "reasoning_details")
+THINKING = ("reasoning_content", "reasoning", "reasoning_details")
 _OTHER_THINKING = (
     "thinking_blocks",
     "thinking",
@@ -81,10 +81,10 @@ _OTHER_THINKING = (
     "reasoning_opaque",
     *(
         f"provider_specific_fields.{name}"
-        for name in (*_THINKING, "thinking_blocks", "thought_signatures")
+        for name in (*THINKING, "thinking_blocks", "thought_signatures")
     ),
 )
-_THINKING_KEYS = {path.partition(".")[0] for path in (*_THINKING, *_OTHER_THINKING)}
+_THINKING_KEYS = {path.partition(".")[0] for path in (*THINKING, *_OTHER_THINKING)}
 
 
 class Rules(Protocol):
@@ -157,7 +157,7 @@ def carries_thinking(message: Message) -> bool:
         return False
     # The original record has thinking without readable text.
     is_sealed = "native" in raw and raw.get("reasoning_content") == ""
-    return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))
+    return is_sealed or any(value_at(raw, path) for path in (*THINKING, *_OTHER_THINKING))
 
 
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:

@@ -30,7 +30,7 @@ def placed(record: Any) -> tuple[int | None, Any]:
 
 def raw_of(record: Any) -> Any:
     """Return a record without its line number."""
-    return record.value if isinstance(record, LocatedMessage) else record
+    return placed(record)[1]
 
 
 def message_at_line(line: int | None, message: Any) -> Any:
