@@ -95,7 +95,17 @@ class CharacterCounter(CounterBase):
     unit: Unit = "codepoint"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", _exact_ratio(self.ratio))
+        ratio: object = self.ratio
+        above, slash, below = (
+            str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
+        )
+        top = exact_number(above)
+        bottom = exact_number(below if slash else 1)
+        exact = Fraction(0 if top is None or not bottom else top / bottom)
+        if not 0 < exact <= _MOST_RATIO:
+            expected = f"a number of units per token above 0 and at most {_MOST_RATIO}, such as 4 characters"
+            raise ValueError(out_of_range("ratio", ratio, expected))
+        object.__setattr__(self, "ratio", exact)
         check_choice("rounding", self.rounding, get_args(Rounding))
         check_choice("unit", self.unit, get_args(Unit))
         check_tokens("minimum", self.minimum)
@@ -103,7 +113,10 @@ class CharacterCounter(CounterBase):
     @property
     def name(self) -> str:
         """The counter's name for :func:`budgetkit.counter`, with rounding and minimum."""
-        base = f"{PLURALS[self.unit]}/{_ratio_text(Fraction(self.ratio))}"
+        # the shortest exact form: 4, 3.5, 7/3
+        decimal = f"{float(self.ratio):g}"
+        ratio = decimal if Fraction(decimal) == self.ratio else self.ratio
+        base = f"{PLURALS[self.unit]}/{ratio}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
         conventions = ", ".join(
             filter(None, ["" if self.rounding == "floor" else self.rounding, minimum])
@@ -158,29 +171,3 @@ class CharacterCounter(CounterBase):
         ratio: Any = self.ratio  # a fraction
         tokens = _ROUNDINGS[self.rounding](units * ratio.denominator, ratio.numerator)
         return max(self.minimum, tokens)
-
-
-def _exact_ratio(ratio: object) -> Fraction:
-    above, slash, below = (
-        str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
-    )
-    top = exact_number(above)
-    bottom = exact_number(below if slash else 1)
-    exact = Fraction(0 if top is None or not bottom else top / bottom)
-    if not 0 < exact <= _MOST_RATIO:
-        raise ValueError(
-            out_of_range(
-                "ratio",
-                ratio,
-                f"a number of units per token above 0 and at most {_MOST_RATIO}, such as 4 characters",
-            )
-        )
-    return exact
-
-
-def _ratio_text(ratio: Fraction) -> str:
-    """Write a ratio in its shortest exact form: 4, 3.5, 7/3."""
-    decimal = f"{float(ratio):g}"
-    if Fraction(decimal) == ratio:
-        return decimal
-    return str(ratio)

@@ -211,24 +211,17 @@ class _Tiling:
             return total
 
         units = _SEAM.split(body)
-        first = self._unit(units[0], _MESSAGE, right=len(units) > 1)
-        total += first >> 2
-        ends = first & 1
+        costs = [self._unit(units[0], _MESSAGE, right=len(units) > 1)]
         for unit in units[1:-1]:
             if len(unit) > _LONG_CHUNK:
-                cost = self._unit(unit, _BLANK, right=True)
+                costs.append(self._unit(unit, _BLANK, right=True))
             else:
-                cost = self._seamed(unit)
-            total += cost >> 2
-            if not (ends and cost & 2):
-                total += 1
-            ends = cost & 1
+                costs.append(self._seamed(unit))
         if len(units) > 1:
-            last = self._unit(units[-1], _BLANK, right=False)
-            total += last >> 2
-            if not (ends and last & 2):
-                total += 1
-        return total
+            costs.append(self._unit(units[-1], _BLANK, right=False))
+        total += sum(cost >> 2 for cost in costs)
+        # A blank is a token, unless a word ends before it and another begins after it.
+        return total + sum(not (left & 1 and right & 2) for left, right in pairwise(costs))
 
     def _normal(self, text: str) -> str:
         """Normalise lines with non-ASCII or control characters, as ctok does."""
@@ -279,12 +272,11 @@ class _Tiling:
             cuts = [0]
             while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
                 cuts.append(match.end())
-            cuts.append(len(chunk))
-            costs = []
-            for start, stop in pairwise(cuts):
-                beside_left = left if start == 0 else _OTHER
-                beside_right = right and stop == len(chunk)
-                costs.append(self._counted(chunk[start:stop], beside_left, beside_right))
+            last = len(chunk)
+            costs = [
+                self._counted(chunk[start:stop], _OTHER if start else left, right and stop == last)
+                for start, stop in pairwise([*cuts, last])
+            ]
             tokens = sum(cost >> 2 for cost in costs)
             return tokens << 2 | costs[0] & 2 | costs[-1] & 1
         return self._counted_once(chunk, left, right)

@@ -34,7 +34,7 @@ from budgetkit.presets.token_budget import agent_prompt
 from budgetkit.pruning import policies
 from budgetkit.pruning.policies import Policy, System
 from budgetkit.pruning.policies.systems import policy_of
-from budgetkit.requests import Framing, framing_for, framing_of
+from budgetkit.requests import Framing, framing_of
 from budgetkit.state import VERSION, check_version, from_dict
 from budgetkit.state.plain_data import json_data, yaml_data
 
@@ -297,10 +297,7 @@ def setup_of(
         counter = DEFAULT_COUNTER if resolved is None else resolved
     count = count_of(counter)
     if framing is None:
-        if resolved is None:
-            framing = framing_of(count if isinstance(counter, str) else counter)
-        else:
-            framing = framing_for(resolved)
+        framing = framing_of(resolved or (count if isinstance(counter, str) else counter))
     elif not isinstance(framing, Framing):
         raise TypeError(wrong_type("framing", framing, "a Framing"))
     return Setup(

@@ -79,10 +79,11 @@ _OTHER_THINKING = (
     "thinking",
     "reasoning_text",
     "reasoning_opaque",
-    *(
-        f"provider_specific_fields.{name}"
-        for name in (*THINKING, "thinking_blocks", "thought_signatures")
-    ),
+    "provider_specific_fields.reasoning_content",
+    "provider_specific_fields.reasoning",
+    "provider_specific_fields.reasoning_details",
+    "provider_specific_fields.thinking_blocks",
+    "provider_specific_fields.thought_signatures",
 )
 _THINKING_KEYS = {path.partition(".")[0] for path in (*THINKING, *_OTHER_THINKING)}
 

@@ -293,7 +293,15 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
         # All tools are one text, so their tokens may differ where one tool meets the next.
         if len(texts) > 1:
             yield Charge("tools", "tokens merged between tools", ("".join(texts),), without=texts)
-        yield _choice(request, frame)
+        # their hidden prompt, which depends on the tool choice and on whether parallel calls are disabled
+        more = frame.sequential if request.sequential else {}
+        if request.forced:
+            fixed = frame.forced + more.get("forced", 0)
+            yield Charge("hidden prompt", "forced tool", (request.forced,), fixed)
+        elif request.required:
+            yield Charge("hidden prompt", "required tool", fixed=frame.required)
+        else:
+            yield Charge("hidden prompt", "tools", fixed=frame.tools + more.get("auto", 0))
     if request.schema is not None:
         schema = request.schema.get("schema")
         if isinstance(schema, str):  # as Converse sends it
@@ -323,20 +331,6 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
                 "message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index
             )
         before = message
-
-
-def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Return the charge for the tools' hidden prompt.
-
-    The charge depends on the tool choice and on whether parallel calls are disabled.
-    """
-    more = frame.sequential if request.sequential else {}
-    if request.forced:
-        fixed = frame.forced + more.get("forced", 0)
-        return Charge("hidden prompt", "forced tool", (request.forced,), fixed)
-    if request.required:
-        return Charge("hidden prompt", "required tool", fixed=frame.required)
-    return Charge("hidden prompt", "tools", fixed=frame.tools + more.get("auto", 0))
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
@@ -415,12 +409,11 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
     If the frame's `tool_form` is "braces", each tool costs the text and the marker tokens of its declaration instead.
     """
-    if frame.tool_form == "braces":
-        for tool in request.tools:
+    for tool in request.tools:
+        if frame.tool_form == "braces":
             written, marks = gemini_declaration(tool)
             yield Charge("tools", tool_name(tool), written, marks)
-        return
-    for tool in request.tools:
+            continue
         fixed = frame.tool
         texts = [tool_name(tool), str(unwrapped(tool).get("description") or "")]
         schemas = schemas_of(inlined(parameters_of(tool)))

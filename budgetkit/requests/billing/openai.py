@@ -288,13 +288,13 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         texts = ["".join(message.texts)] if message.texts else []
-        if message.role in RESULT_ROLES and family.older_tools:
-            fixed = 3
-        elif message.role in RESULT_ROLES and message.tool_call_id in several:
-            fixed = 0
-            texts = [_results_json([message], escaped)]
-        elif message.role in RESULT_ROLES:
+        if message.role in RESULT_ROLES:
             fixed = 5  # the name of the tool is charged with the call
+            if family.older_tools:
+                fixed = 3
+            elif message.tool_call_id in several:
+                fixed = 0
+                texts = [_results_json([message], escaped)]
         else:
             fixed = family.per_message
             if message.name and message.name != message.role:

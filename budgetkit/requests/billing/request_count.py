@@ -145,12 +145,11 @@ class RequestCount:
         """
         import pandas as pd
 
-        columns = {
-            name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__
-        }
         # pandas rejects lone surrogates, which a tool name shortened by another program may contain.
-        columns["part"] = [replace_surrogates(part) for part in columns["part"]]
-        return pd.DataFrame(columns).astype({"message": "Int64", "tokens": "int64"})
+        rows = [replace(row, part=replace_surrogates(row.part)) for row in self.ledger]
+        return pd.DataFrame(rows, columns=LedgerRow.__slots__).astype(
+            {"message": "Int64", "tokens": "int64"}
+        )
 
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"

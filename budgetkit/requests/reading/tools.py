@@ -173,14 +173,14 @@ def without_envelopes(value: Any) -> Any:
         value = _sdk_fields(value)
         if not isinstance(value, Mapping) or "name" in value:
             break
-        inside = next((field for field in _ENVELOPES if field in value), None)
-        if inside is None and "error" in value:
+        inside = [value[field] for field in _ENVELOPES if field in value]
+        if not inside and "error" in value:
             raise ValueError(
                 f"The MCP server returned an error: {brief(value['error'])}. Send the request again."
             )
-        if inside is None:
+        if not inside:
             break
-        value = value[inside]
+        value = inside[0]
     return value
 
 
@@ -334,9 +334,7 @@ def inlined(schema: Schema) -> Schema:
             return value
         fields = {name: written(inner, above, depth + 1) for name, inner in value.items()}
         reference = fields.get("$ref")
-        if not isinstance(reference, str):
-            return fields
-        if values > _MOST_VALUES:
+        if not isinstance(reference, str) or values > _MOST_VALUES:
             return fields
         del fields["$ref"]
         name = reference.rpartition("/")[2]
