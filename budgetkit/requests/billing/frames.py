@@ -287,21 +287,21 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
         yield Charge("framing", "separator before messages", fixed=1)
 
     if request.tools:
-        texts = tuple(_claude_tool(tool) for tool in request.tools)
+        texts = tuple(map(_claude_tool, request.tools))
         for tool, text in zip(request.tools, texts, strict=True):
             yield Charge("tools", tool_name(tool), (text,))
         # All tools are one text, so their tokens may differ where one tool meets the next.
         if len(texts) > 1:
             yield Charge("tools", "tokens merged between tools", ("".join(texts),), without=texts)
         # their hidden prompt, which depends on the tool choice and on whether parallel calls are disabled
-        more = frame.sequential if request.sequential else {}
+        sequential = frame.sequential if request.sequential else {}
         if request.forced:
-            fixed = frame.forced + more.get("forced", 0)
+            fixed = frame.forced + sequential.get("forced", 0)
             yield Charge("hidden prompt", "forced tool", (request.forced,), fixed)
         elif request.required:
             yield Charge("hidden prompt", "required tool", fixed=frame.required)
         else:
-            yield Charge("hidden prompt", "tools", fixed=frame.tools + more.get("auto", 0))
+            yield Charge("hidden prompt", "tools", fixed=frame.tools + sequential.get("auto", 0))
     if request.schema is not None:
         schema = request.schema.get("schema")
         if isinstance(schema, str):  # as Converse sends it
@@ -445,7 +445,6 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
     if request.thinking and frame.thinking:
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking)
 
-    of_role = {"assistant": frame.assistant, "user": frame.user}
     last_question = -1
     if frame.forgets_thinking:
         roles = [message.role for message in request.messages]
@@ -453,7 +452,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
     before = ""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
-        fixed = of_role.get(message.role, frame.user)
+        fixed = frame.assistant if message.role == "assistant" else frame.user
         if is_system(message):
             fixed = frame.system
         if message.role == before == "user":

@@ -462,8 +462,8 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
         yield from tool_charges(request.tools, family, block, family.responses_tools)
     if request.schema:  # its block, and a token if the answer starts with its name
         name = str(request.schema.get("name") or "")
-        texts = (schema_block(request.schema),)
-        yield Charge("answer schema", name, texts, int(family.schema_answer))
+        block = schema_block(request.schema)
+        yield Charge("answer schema", name, (block,), int(family.schema_answer))
     yield from tool_choice(request, family)
     if request.required and len(request.tools) == 1 and family.forced_tool:
         only = tool_name(request.tools[0])
