@@ -433,9 +433,9 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
     JSON mode and thinking are charged if the frame has constants for them.
     """
-    last = request.messages[-1].role if request.messages else ""
+    roles = [message.role for message in request.messages]
     fixed = frame.request
-    if last != "assistant":
+    if roles[-1:] != ["assistant"]:
         fixed += frame.user_last
     if not any(map(is_system, request.messages)):
         fixed += frame.no_system
@@ -447,7 +447,6 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
     last_question = -1
     if frame.forgets_thinking:
-        roles = [message.role for message in request.messages]
         last_question = max((at for at, role in enumerate(roles) if role == "user"), default=-1)
     before = ""
     for index, message in enumerate(request.messages):

@@ -127,9 +127,7 @@ class _Writer:
         one line without descriptions.
         """
         is_bare = not {"title", "description", "default", "format"} & schema.keys()
-        if self.plain or (
-            is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
-        ):
+        if self.plain or (is_bare and all(map(_MORE_THAN_A_TYPE.isdisjoint, choices))):
             return " | ".join(self.type(choice, depth + 1) for choice in choices)
         lines = []
         for choice in choices:
