@@ -67,8 +67,7 @@ def first_seam(text: str, place: int) -> int:
     >>> first_seam("three short words", 6)
     11
     """
-    seam = next_seam(text, place, len(text))
-    return len(text) if seam is None else seam
+    return next_seam(text, place, len(text)) or len(text)
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:

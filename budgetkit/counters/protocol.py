@@ -95,7 +95,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     high = getattr(counter, "high", None)
     if low is None or high is None:
         return None
-    return (low, high)
+    return low, high
 
 
 def nearer_of(counter: object) -> str:

@@ -24,8 +24,8 @@ class LocatedMessage:
 def placed(record: Any) -> tuple[int | None, Any]:
     """Return a record's line number (or None) and the record itself."""
     if isinstance(record, LocatedMessage):
-        return (record.line, record.value)
-    return (None, record)
+        return record.line, record.value
+    return None, record
 
 
 def raw_of(record: Any) -> Any:
