@@ -22,7 +22,7 @@ from typing import Any
 from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.budget.quoting import brief, nearest_name, one_line
 from budgetkit.counters.calibrated import CalibratedCounter, fitted, published
-from budgetkit.counters.characters import RULES, CharacterCounter, Unit
+from budgetkit.counters.characters import PLURALS, RULES, CharacterCounter
 from budgetkit.counters.encodings import encoding_names
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.foreign import ForeignCounter
@@ -74,7 +74,7 @@ __all__ = [
 
 
 Count = Callable[[str], int]
-_UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
+_UNITS = {name: unit for unit, name in PLURALS.items()}
 _RATIO = re.compile(
     r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?"
 )

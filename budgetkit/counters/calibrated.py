@@ -113,10 +113,9 @@ class CalibratedCounter(CounterBase):
         counted = self.counter.many(texts)
         if not self.mark:
             return [round(self.slope * tokens) for tokens in counted]
-        marks = [len(_MARKS.findall(text)) for text in texts]
         return [
-            round(self.slope * tokens + self.mark * of)
-            for tokens, of in zip(counted, marks, strict=True)
+            round(self.slope * tokens + self.mark * len(_MARKS.findall(text)))
+            for tokens, text in zip(counted, texts, strict=True)
         ]
 
     def interval(self, text: str) -> tuple[int, int]:
@@ -162,12 +161,11 @@ def fitted(
         for ours, theirs, group in zip(sizes, counts, groups, strict=True)
         if ours
     ]
-    slope = _weighted_median(pairs)
     low, high = _spread(pairs)
     return CalibratedCounter(
         model=model,
         counter=counter,
-        slope=slope,
+        slope=_weighted_median(pairs),
         source=f"fitted to {len(texts)} texts",
         low=low,
         high=high,
@@ -247,15 +245,13 @@ def published(model: str) -> CalibratedCounter:
         )
     recorded = f"{row['calls']} recorded calls from {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
-    low = float(row["text_low"])
-    high = float(row["text_high"])
     return CalibratedCounter(
         model=model,
         counter=ExactCounter(row["counter"]),
         slope=float(row["slope"]),
         source=source,
-        low=low,
-        high=high,
+        low=float(row["text_low"]),
+        high=float(row["text_high"]),
         mark=float(row["mark"]),
         units=int(row["projects"]),
         units_are="projects",

@@ -9,9 +9,9 @@ for. Most systems that count this way divide by 4; those systems differ in the d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import check_tokens, exact_number
@@ -47,7 +47,8 @@ _ROUNDINGS: Final[dict[Rounding, Callable[[int, int], int]]] = {
     "ceil": lambda units, ratio: -(-units // ratio),
     "nearest": lambda units, ratio: (2 * units + ratio) // (2 * ratio),
 }
-_PLURALS: Final[dict[Unit, str]] = {
+#: The name of each unit in the names of counters.
+PLURALS: Final[dict[Unit, str]] = {
     "codepoint": "chars",
     "utf16": "utf16",
     "byte": "bytes",
@@ -92,14 +93,19 @@ class CharacterCounter(CounterBase):
     rounding: Rounding = "floor"
     minimum: int = 1
     unit: Unit = "codepoint"
-    _units: int = field(init=False, repr=False, compare=False)
-    _tokens: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        exact = _exact_ratio(self.ratio)
+        ratio: object = self.ratio
+        above, slash, below = (
+            str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
+        )
+        top = exact_number(above)
+        bottom = exact_number(below if slash else 1)
+        exact = Fraction(0 if top is None or not bottom else top / bottom)
+        if not 0 < exact <= _MOST_RATIO:
+            expected = f"a number of units per token above 0 and at most {_MOST_RATIO}, such as 4 characters"
+            raise ValueError(out_of_range("ratio", ratio, expected))
         object.__setattr__(self, "ratio", exact)
-        object.__setattr__(self, "_units", exact.numerator)
-        object.__setattr__(self, "_tokens", exact.denominator)
         check_choice("rounding", self.rounding, get_args(Rounding))
         check_choice("unit", self.unit, get_args(Unit))
         check_tokens("minimum", self.minimum)
@@ -107,7 +113,10 @@ class CharacterCounter(CounterBase):
     @property
     def name(self) -> str:
         """The counter's name for :func:`budgetkit.counter`, with rounding and minimum."""
-        base = f"{_PLURALS[self.unit]}/{_ratio_text(Fraction(self._units, self._tokens))}"
+        # the shortest exact form: 4, 3.5, 7/3
+        decimal = f"{float(self.ratio):g}"
+        ratio = decimal if Fraction(decimal) == self.ratio else self.ratio
+        base = f"{PLURALS[self.unit]}/{ratio}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
         conventions = ", ".join(
             filter(None, ["" if self.rounding == "floor" else self.rounding, minimum])
@@ -159,33 +168,6 @@ class CharacterCounter(CounterBase):
         >>> CharacterCounter(rounding="ceil").of(11 + 4)
         4
         """
-        return max(self.minimum, _ROUNDINGS[self.rounding](units * self._tokens, self._units))
-
-
-def _exact_ratio(ratio: object) -> Fraction:
-    above, slash, below = (
-        str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
-    )
-    top = exact_number(above)
-    bottom = exact_number(below if slash else 1)
-    if top is not None and bottom:
-        exact = Fraction(top, bottom)
-    else:
-        exact = Fraction(0)
-    if not 0 < exact <= _MOST_RATIO:
-        raise ValueError(
-            out_of_range(
-                "ratio",
-                ratio,
-                f"a number of units per token above 0 and at most {_MOST_RATIO}, such as 4 characters",
-            )
-        )
-    return exact
-
-
-def _ratio_text(ratio: Fraction) -> str:
-    """Write a ratio in its shortest exact form: 4, 3.5, 7/3."""
-    decimal = f"{float(ratio):g}"
-    if Fraction(decimal) == ratio:
-        return decimal
-    return str(ratio)
+        ratio: Any = self.ratio  # a fraction
+        tokens = _ROUNDINGS[self.rounding](units * ratio.denominator, ratio.numerator)
+        return max(self.minimum, tokens)

@@ -179,7 +179,6 @@ _NOTHING = np.uint32(LEAST)
 
 _BITS = np.uint32(26)
 _KEY = np.uint32(32)
-_PLACE_BITS = {2**bits: np.uint32(bits) for bits in range(33)}
 _CHECKED = np.uint32(0xFC000000)
 _VALUE = np.uint32(0xFFFF)
 _EMPTY = np.uint32(0x03FF0000)
@@ -203,24 +202,15 @@ class Weights:
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Weights:
         """Build the lookup tables from a stored file's arrays."""
-        level = {
-            name.removeprefix("level_"): stored[name]
-            for name in stored
-            if name.startswith("level_")
-        }
-        hashed = np.stack(
-            [packed_entries(level["own"], MIDDLE - LEAST), packed_entries(level["long"])]
-        )
-        pairs = level["pair"] - np.int16(LEAST)
-        raw = packed_entries(level["raw"])[np.newaxis]
+        own = packed_entries(stored["level_own"], MIDDLE - LEAST)
         return cls(
-            stored["classes"],
-            pairs,
-            level["shape"],
-            hashed,
-            raw,
-            stored["run_pairs"],
-            stored["run_units"],
+            classes=stored["classes"],
+            pairs=stored["level_pair"] - np.int16(LEAST),
+            shapes=stored["level_shape"],
+            hashed=np.stack([own, packed_entries(stored["level_long"])]),
+            raw=packed_entries(stored["level_raw"])[np.newaxis],
+            runs=stored["run_pairs"],
+            run_units=stored["run_units"],
         )
 
     def values(self, units: Bytes | Units) -> Values:
@@ -271,7 +261,7 @@ def look_up_entries(levels: Entries, keys: Keys) -> tuple[Entries, npt.NDArray[n
     Each level has a row of keys; the result for a missing key is `LEAST`. The highest bits of a key are the position,
     and the next six must match the entry.
     """
-    bits = _PLACE_BITS[levels.shape[1]]
+    bits = np.uint32(levels.shape[1].bit_length() - 1)
     place = keys >> (_KEY - bits)
     if len(levels) > 1:
         place[1] += levels.shape[1]

@@ -67,8 +67,7 @@ def first_seam(text: str, place: int) -> int:
     >>> first_seam("three short words", 6)
     11
     """
-    seam = next_seam(text, place, len(text))
-    return len(text) if seam is None else seam
+    return next_seam(text, place, len(text)) or len(text)
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
@@ -98,12 +97,12 @@ def last_seam(text: str, start: int, stop: int) -> int:
     """
     width = _WINDOW
     end = stop
-    while end > start:
-        begin = max(start + 1, end - width)
-        for place in reversed([match.start() for match in _SEAM.finditer(text, begin, end)]):
-            return place
-        end = begin if begin > start + 1 else start
-        width = width * 4
+    while end > start + 1:
+        begin = max(start, end - width)
+        if seams := [*_SEAM.finditer(text, begin + 1, end)]:
+            return seams[-1].start()
+        end = begin + 1
+        width *= 4
     return start
 
 

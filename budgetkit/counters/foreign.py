@@ -152,7 +152,7 @@ def _byte_level(path: str) -> CountMany | None:
     # Each byte is written as a character: a printable one as itself.
     printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
-    characters = [*map(chr, printable), *(chr(256 + place) for place in range(len(others)))]
+    characters = map(chr, [*printable, *range(256, 256 + len(others))])
     byte_of = dict(zip(characters, [*printable, *others], strict=True))
     ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(byte_of.values())}
     for merge in model["merges"]:

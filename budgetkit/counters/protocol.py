@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.errors import wrong_kind
@@ -66,12 +66,10 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
     ('exact', 'estimate', 'estimate')
     """
     stated: Any = getattr(counter, "basis", None)
-    if stated in ("exact", "reconstructed", "estimate"):
-        basis: Basis = stated
-        return basis
-    if getattr(counter, "exact", False) is True:
-        return "exact"
-    return "estimate"
+    if stated not in get_args(Basis):
+        stated = "exact" if getattr(counter, "exact", False) is True else "estimate"
+    basis: Basis = stated
+    return basis
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
@@ -97,10 +95,10 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     high = getattr(counter, "high", None)
     if low is None or high is None:
         return None
-    return (low, high)
+    return low, high
 
 
-def nearer_of(counter: Callable[[str], int]) -> str:
+def nearer_of(counter: object) -> str:
     """Return a counter's hint on a more accurate count, or "".
 
     Examples
@@ -123,7 +121,7 @@ def nearer_sentence(source: object) -> str:
     >>> nearer_sentence(counter("gpt-5.4"))
     ''
     """
-    nearer = str(getattr(source, "nearer", ""))
+    nearer = nearer_of(source)
     return f"It could be {nearer}." if nearer else ""
 
 
@@ -155,7 +153,7 @@ class CounterBase:
         return [self(text) for text in check_texts(texts, self)]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class FunctionCounter(CounterBase):
     """A counter that calls your own function.
 
@@ -173,14 +171,13 @@ class FunctionCounter(CounterBase):
     """
 
     function: Callable[[str], int]
-    name: str
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or function_label(self.function))
 
     def __repr__(self) -> str:
         return f"FunctionCounter({self.name})"
-
-    def __init__(self, function: Callable[[str], int], name: str = "") -> None:
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "name", name or function_label(function))
 
     def __call__(self, text: str) -> int:
         """Count the tokens in one text."""

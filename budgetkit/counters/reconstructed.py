@@ -18,20 +18,19 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.counters.memory import CountMemory
 from budgetkit.counters.protocol import Basis, CounterBase, check_text, check_texts
 
 CTOK: Final = "ctok"
 _MEMORY_BYTES: Final = 32 * 2**20  # of whole texts
-_MOST_CHUNKS: Final = 200_000  # cached in one generation; two generations are kept
+_MOST_CHUNKS: Final = 200_000  # in each cache
 _LONG_CHUNK: Final = 200  # characters; a longer chunk rarely occurs twice
 _LONG_STREAM: Final = (
     20_000  # characters: from here on long runs are shortened, which is exact (see `_shortened`)
@@ -176,11 +175,10 @@ class _Tiling:
         self._longest = max(map(len, model.vocab))
         self._check()
 
-        self._seamed: dict[str, int] = {}  # units between two single blanks
-        self._seamed_before: dict[str, int] = {}
-        self._parts: dict[tuple[str, int, bool], int] = {}
-        self._words: dict[str, int] = {}
-        self._lock = ForkSafeLock()
+        remember = lru_cache(_MOST_CHUNKS)
+        self._word = remember(self._tokens)
+        self._counted_once = remember(self._counted)
+        self._seamed = remember(lambda unit: self._unit(unit, _BLANK, right=True))
 
     def _check(self) -> None:
         """Raise ValueError if a piece crosses a position where texts are split."""
@@ -213,24 +211,17 @@ class _Tiling:
             return total
 
         units = _SEAM.split(body)
-        first = self._unit(units[0], _MESSAGE, right=len(units) > 1)
-        total += first >> 2
-        ends = first & 1
-        seamed = self._seamed
+        costs = [self._unit(units[0], _MESSAGE, right=len(units) > 1)]
         for unit in units[1:-1]:
-            cost = seamed.get(unit)
-            if cost is None:
-                cost = self._remembered(unit)
-            total += cost >> 2
-            if not (ends and cost & 2):
-                total += 1
-            ends = cost & 1
+            if len(unit) > _LONG_CHUNK:
+                costs.append(self._unit(unit, _BLANK, right=True))
+            else:
+                costs.append(self._seamed(unit))
         if len(units) > 1:
-            last = self._unit(units[-1], _BLANK, right=False)
-            total += last >> 2
-            if not (ends and last & 2):
-                total += 1
-        return total
+            costs.append(self._unit(units[-1], _BLANK, right=False))
+        total += sum(cost >> 2 for cost in costs)
+        # A blank is a token, unless a word ends before it and another begins after it.
+        return total + sum(not (left & 1 and right & 2) for left, right in pairwise(costs))
 
     def _normal(self, text: str) -> str:
         """Normalise lines with non-ASCII or control characters, as ctok does."""
@@ -244,22 +235,6 @@ class _Tiling:
                 marks_sorted = _many_marks().sub(lambda row: _sorted_row(row[0]), line)
                 lines[index] = self._normalized(marks_sorted, fold_quotes=fold)
         return "\n".join(lines)
-
-    def _remembered(self, unit: str) -> int:
-        """Return the cost of a unit between two blanks, using the cache.
-
-        When a generation of the cache is full, the older generation is dropped.
-        """
-        cost = self._seamed_before.get(unit)
-        if cost is None:
-            cost = self._unit(unit, _BLANK, right=True)
-        if len(unit) <= _LONG_CHUNK:
-            with self._lock:
-                if len(self._seamed) >= _MOST_CHUNKS:
-                    self._seamed_before = dict(self._seamed)
-                    self._seamed.clear()
-                self._seamed[unit] = cost
-        return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
         """Return the cost of a unit's chunks and the blanks between them."""
@@ -297,22 +272,14 @@ class _Tiling:
             cuts = [0]
             while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
                 cuts.append(match.end())
-            cuts.append(len(chunk))
-            costs = []
-            for start, stop in pairwise(cuts):
-                beside_left = left if start == 0 else _OTHER
-                beside_right = right and stop == len(chunk)
-                costs.append(self._counted(chunk[start:stop], beside_left, beside_right))
+            last = len(chunk)
+            costs = [
+                self._counted(chunk[start:stop], _OTHER if start else left, right and stop == last)
+                for start, stop in pairwise([*cuts, last])
+            ]
             tokens = sum(cost >> 2 for cost in costs)
             return tokens << 2 | costs[0] & 2 | costs[-1] & 1
-        key = (chunk, left, right)
-        cost = self._parts.get(key)
-        if cost is None:
-            cost = self._counted(chunk, left, right)
-            if len(self._parts) >= _MOST_CHUNKS:
-                self._parts.clear()
-            self._parts[key] = cost
-        return cost
+        return self._counted_once(chunk, left, right)
 
     def _counted(self, chunk: str, left: int, right: bool) -> int:
         """Compute the cost of a chunk without blanks."""
@@ -338,16 +305,6 @@ class _Tiling:
         ends = 1 if stream[-1:] == self._end else 0
         return self._tokens(stream) << 2 | begins | ends
 
-    def _word(self, stream: str) -> int:
-        """Return the cached token count of a word or punctuation mark."""
-        tokens = self._words.get(stream)
-        if tokens is None:
-            tokens = self._tokens(stream)
-            if len(self._words) >= _MOST_CHUNKS:
-                self._words.clear()
-            self._words[stream] = tokens
-        return tokens
-
     def _tokens(self, stream: str) -> int:
         """Return the smallest number of pieces that cover a stream."""
         if stream in self._vocabulary:
@@ -362,7 +319,9 @@ class _Tiling:
         for end, character in enumerate(stream):
             node = self._backwards.get(character)
             is_piece = node is not None and complete in node
-            least = fewest[end] + (1 if is_piece else self._alone(character))
+            least = fewest[end] + 1
+            if not is_piece and character not in self._marks:
+                least = fewest[end] + int(self._character_cost(self._model, character))
             start = end - 1
             while node is not None and start >= 0:
                 node = node.get(stream[start])
@@ -373,12 +332,6 @@ class _Tiling:
                 start -= 1
             fewest.append(least)
         return saved + fewest[-1]
-
-    def _alone(self, character: str) -> int:
-        """Return the token count of a character that is not a piece."""
-        if character in self._marks:
-            return 1
-        return int(self._character_cost(self._model, character))
 
     def _shortened(self, stream: str) -> tuple[str, int]:
         """Remove whole pieces from long runs, and count the removed pieces.
@@ -417,12 +370,7 @@ def _many_marks() -> Any:
 
 
 def _sorted_row(row: str) -> str:
-    marks: list[str] = []
-    pending: list[str] = []
-    for mark in "".join(unicodedata.normalize("NFD", mark) for mark in row):
-        if unicodedata.combining(mark) == 0:
-            marks += [*sorted(pending, key=unicodedata.combining), mark]
-            pending = []
-        else:
-            pending.append(mark)
-    return "".join([*marks, *sorted(pending, key=unicodedata.combining)])
+    # Marks are sorted by class, but never across a mark of class 0.
+    marks = "".join(unicodedata.normalize("NFD", mark) for mark in row)
+    runs = groupby(marks, lambda mark: unicodedata.combining(mark) > 0)
+    return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))

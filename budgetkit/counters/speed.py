@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -138,16 +138,9 @@ def _cores() -> int:
     return min(_MOST_THREADS, len(available(0)) if available else os.cpu_count() or 1)
 
 
-_threads: ThreadPoolExecutor | None = None
-_making = ForkSafeLock()
-
-
+@cache
 def _pool() -> ThreadPoolExecutor:
-    global _threads
-    with _making:
-        if _threads is None:
-            _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count")
-        return _threads
+    return ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count")
 
 
 #: Code points that justify loading the faster tokenizer, even compared with four threads of tiktoken.
@@ -165,6 +158,10 @@ _SEPARATES = 1_000_000
 
 CountMany = Callable[[Sequence[str]], list[int]]
 _is_usable = True
+# By encoding: the characters counted so far, and gigatoken's tokenizer.
+_counted: Counter[str] = Counter()
+_loaded: dict[str, CountMany | None] = {}
+_loading = ForkSafeLock()
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
@@ -175,10 +172,9 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
     >>> for_work("o200k_base", 11) is None
     True
     """
-    spent = _work_of(name)
-    spent.counted += characters
-    worth = spent.is_loaded or max(characters, ahead) >= WORTH_LOADING or spent.counted >= _EARNED
-    if worth and characters >= LEAST:
+    _counted[name] += characters
+    worth = max(characters, ahead) >= WORTH_LOADING or _counted[name] >= _EARNED
+    if (worth or name in _loaded) and characters >= LEAST:
         return accelerated(name)
     return None
 
@@ -197,33 +193,19 @@ def accelerated(name: str) -> CountMany | None:
     RuntimeWarning
         Once per encoding, if the installed tokenizer fails its test.
     """
-    spent = _work_of(name)
-    with spent.lock:
-        if not spent.is_loaded:
-            spent.faster = _load_tested(name)
-            spent.is_loaded = True
-        return spent.faster
-
-
-class _EncodingWork:
-    """The characters counted so far with an encoding, and gigatoken's tokenizer."""
-
-    def __init__(self) -> None:
-        self.lock = ForkSafeLock()
-        self.counted = 0
-        self.is_loaded = False
-        self.faster: CountMany | None = None
-
-
-_work_of = cache(lambda _: _EncodingWork())  # by encoding
+    with _loading:
+        if name not in _loaded:
+            _loaded[name] = _load_tested(name)
+        return _loaded[name]
 
 
 def _start_anew() -> None:
     """Discard the parent's threads and gigatoken tokenizers after a fork."""
-    global _threads, _is_usable
-    _threads = None
+    global _is_usable
+    _pool.cache_clear()
     _is_usable = _PACKAGE not in sys.modules
-    _work_of.cache_clear()
+    _counted.clear()
+    _loaded.clear()
 
 
 if hasattr(os, "register_at_fork"):

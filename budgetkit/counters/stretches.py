@@ -187,10 +187,8 @@ def _last(members: str, last: str) -> _Step:
         end = _run(members)(read, at) or at
         while end > at:
             begin = max(at, end - _WINDOW)
-            if begin > at:
-                whole = read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0)))
-            else:
-                whole = read(begin, end - begin)
+            # without the rest of a character that begins before the window
+            whole = read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0)))
             if match := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
                 return end - len(whole) + len(match[0].encode())
             end -= len(whole)

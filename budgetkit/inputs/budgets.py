@@ -32,12 +32,9 @@ from budgetkit.presets import PRESETS
 from budgetkit.presets.application import window_of
 from budgetkit.presets.token_budget import agent_prompt
 from budgetkit.pruning import policies
-from budgetkit.pruning.policies import (
-    Policy,
-    System,
-)
+from budgetkit.pruning.policies import Policy, System
 from budgetkit.pruning.policies.systems import policy_of
-from budgetkit.requests import Framing, framing_for, framing_of
+from budgetkit.requests import Framing, framing_of
 from budgetkit.state import VERSION, check_version, from_dict
 from budgetkit.state.plain_data import json_data, yaml_data
 
@@ -151,9 +148,8 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
             f"The configuration has {' and '.join(named) or 'no budget'}. Use exactly one of: {', '.join(_BUDGETS)}."
         )
     budget = fields[named[0]]
-    if not isinstance(budget, str | Mapping) or (
-        named[0] == "context_budget" and isinstance(budget, str)
-    ):
+    is_plan_195 = named[0] == "context_budget"
+    if not isinstance(budget, Mapping if is_plan_195 else str | Mapping):
         raise ValueError(
             wrong_kind(
                 f"{named[0]} of the configuration",
@@ -163,7 +159,7 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
         )
     return Configuration(
         budget=budget,
-        is_plan_195=named[0] == "context_budget",
+        is_plan_195=is_plan_195,
         model=_checked_name("model", fields.get("model")),
         counter=_checked_name("counter", fields.get("counter")),
         policy=_policy(fields.get("policy")),
@@ -301,10 +297,7 @@ def setup_of(
         counter = DEFAULT_COUNTER if resolved is None else resolved
     count = count_of(counter)
     if framing is None:
-        if resolved is None:
-            framing = framing_of(count if isinstance(counter, str) else counter)
-        else:
-            framing = framing_for(resolved)
+        framing = framing_of(resolved or (count if isinstance(counter, str) else counter))
     elif not isinstance(framing, Framing):
         raise TypeError(wrong_type("framing", framing, "a Framing"))
     return Setup(

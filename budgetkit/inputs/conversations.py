@@ -198,8 +198,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     if isinstance(value, str):
         return Piece(Message({"role": role, "content": value}))
     if isinstance(value, Item):
-        inner = piece_of(value.payload, role, where)
-        return Piece(inner.message, value.score)
+        return Piece(piece_of(value.payload, role, where).message, value.score)
     if isinstance(value, Passage):
         return _of_fields(value.raw, role, where)
     if isinstance(value, Mapping):
@@ -214,10 +213,10 @@ def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
     """Read a passage from a dictionary, or from its "document" or "node"."""
     inside = next(
         (fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)),
-        None,
+        fields,
     )
     try:
-        passage = Passage.of(fields if inside is None else inside)
+        passage = Passage.of(inside)
     except ValueError:
         raise _invalid_piece(fields, where) from None
     return Piece(Message({"role": role, "content": passage.text}), _score(fields))
@@ -245,7 +244,7 @@ def _of_object(value: Any, role: str, where: str) -> Piece:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Real) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _score(fields: Mapping[str, Any]) -> float:

@@ -35,9 +35,11 @@ def by_tiktoken(name: str, text: str) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def nothing_counted_before() -> Iterator[None]:
-    speed._work_of.cache_clear()
+    speed._counted.clear()
+    speed._loaded.clear()
     yield
-    speed._work_of.cache_clear()
+    speed._counted.clear()
+    speed._loaded.clear()
 
 
 def test_the_golden_counts_are_tiktokens() -> None:

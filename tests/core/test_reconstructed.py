@@ -117,8 +117,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     tiling = reconstructed._Tiling("3.0")
     text = " ".join(f"w{number}-x" for number in range(2_000))
     assert tiling.count(text) == public(text, "3.0")
-    remembered = (tiling._seamed, tiling._seamed_before, tiling._parts, tiling._words)
-    assert all(len(memory) <= 100 for memory in remembered)
+    remembered = (tiling._seamed, tiling._counted_once, tiling._word)
+    assert all(memory.cache_info().currsize <= 100 for memory in remembered)
 
 
 def test_a_claude_model_is_counted_by_it_and_says_so() -> None:

@@ -71,7 +71,8 @@ def replay_command(
 ) -> None:
     """Replay a conversation under a budget and a pruning policy."""
     rules = policies_of([policy or case.policy or "oldest first"])
-    prices, ((name, outcome),) = _replays(case, trace, rules, by, price)
+    prices, replays = _replays(case, trace, rules, by, price)
+    ((name, outcome),) = replays.items()
     frame = outcome.frame()
     totals = outcome.totals()
     if as_json:
@@ -83,7 +84,7 @@ def replay_command(
 
 def _replays(
     case: BudgetCase, trace: Trace, rules: Mapping[str, Policy], by: By, price: str | None
-) -> tuple[Prices | None, list[tuple[str, Replay]]]:
+) -> tuple[Prices | None, dict[str, Replay]]:
     """Replay a conversation under several policies, and return the prices used.
 
     The prices are None if no model is named.
@@ -92,7 +93,7 @@ def _replays(
     prices = None if model is None else known_prices(model)
     budget = replace(case.budget, undeclared="pool")
     options: Data = {"counter": case.counter, "framing": case.framing, "by": by, "prices": prices}
-    return prices, [(name, replay(trace, budget, rule, **options)) for name, rule in rules.items()]
+    return prices, {name: replay(trace, budget, rule, **options) for name, rule in rules.items()}
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
@@ -137,8 +138,7 @@ def compare_command(
     rules = policies_of([*policies] or None)
     if case.policy is not None and not policies:
         rules = policies_of([case.policy]) | rules
-    prices, outcomes = _replays(case, trace, rules, by, price)
-    replays = dict(outcomes)
+    prices, replays = _replays(case, trace, rules, by, price)
     table = rank_policies(replays)
     if as_json:
         return show_json(table)

@@ -73,18 +73,19 @@ def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
 
 
 # Fields with a model's thinking in OpenAI's chat format: those in recorded calls, and others.
-_THINKING = ("reasoning_content", "reasoning", "reasoning_details")
+THINKING = ("reasoning_content", "reasoning", "reasoning_details")
 _OTHER_THINKING = (
     "thinking_blocks",
     "thinking",
     "reasoning_text",
     "reasoning_opaque",
-    *(
-        f"provider_specific_fields.{name}"
-        for name in (*_THINKING, "thinking_blocks", "thought_signatures")
-    ),
+    "provider_specific_fields.reasoning_content",
+    "provider_specific_fields.reasoning",
+    "provider_specific_fields.reasoning_details",
+    "provider_specific_fields.thinking_blocks",
+    "provider_specific_fields.thought_signatures",
 )
-_THINKING_KEYS = {path.partition(".")[0] for path in (*_THINKING, *_OTHER_THINKING)}
+_THINKING_KEYS = {path.partition(".")[0] for path in (*THINKING, *_OTHER_THINKING)}
 
 
 class Rules(Protocol):
@@ -137,16 +138,11 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
 
 def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
     """Yield charges for thinking that is sent again but not charged yet."""
-    thoughts = [
-        (index, text)
-        for index, message in enumerate(request.messages)
-        if "reasoning_content" in message.raw
-        for text in thoughts_sent(message, request.shape)
-    ]
     charged = {(charge.message, text) for charge in charges for text in charge.texts}
-    for index, text in thoughts:
-        if (index, text) not in charged:
-            yield Charge("message", "thinking", (text,), message=index)
+    for index, message in enumerate(request.messages):
+        for text in thoughts_sent(message, request.shape):
+            if (index, text) not in charged:
+                yield Charge("message", "thinking", (text,), message=index)
 
 
 def carries_thinking(message: Message) -> bool:
@@ -162,7 +158,7 @@ def carries_thinking(message: Message) -> bool:
         return False
     # The original record has thinking without readable text.
     is_sealed = "native" in raw and raw.get("reasoning_content") == ""
-    return is_sealed or any(value_at(raw, path) for path in (*_THINKING, *_OTHER_THINKING))
+    return is_sealed or any(value_at(raw, path) for path in (*THINKING, *_OTHER_THINKING))
 
 
 def uncharged_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:

@@ -105,20 +105,15 @@ def declaration(tools: Sequence[Schema]) -> str:
     <BLANKLINE>
     } // namespace functions
     """
-    functions = (line for tool in tools for line in _declaration_lines(tool))
-    return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
-
-
-def _declaration_lines(tool: Schema) -> Iterator[str]:
-    if description := unwrapped(tool).get("description"):
-        yield f"// {description}"
-    name = tool_name(tool)
-    parameters = parameters_of(tool)
-    takes = ""
-    if properties_of(parameters):
-        takes = "\n".join(["_: {", *_members(parameters, 0), "}"])
-    yield f"type {name} = ({takes}) => any;"
-    yield ""
+    lines = ["namespace functions {", ""]
+    for tool in tools:
+        if description := unwrapped(tool).get("description"):
+            lines.append(f"// {description}")
+        takes = "\n".join(["_: {", *_members(parameters_of(tool), 0), "}"])
+        if not properties_of(parameters_of(tool)):
+            takes = ""
+        lines += [f"type {tool_name(tool)} = ({takes}) => any;", ""]
+    return "\n".join([*lines, "} // namespace functions"])
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:

@@ -52,8 +52,14 @@ CONSTANTS = (
     "citations",
 )
 # The constants for hidden prompts, with their labels in a ledger.
-_HIDDEN = {"tools": "tools", "forced": "required tool", "sequential": "no parallel calls"}
-_HIDDEN |= {"thinking": "thinking", "document": "documents", "citations": "citations"}
+_HIDDEN = {
+    "tools": "tools",
+    "forced": "required tool",
+    "sequential": "no parallel calls",
+    "thinking": "thinking",
+    "document": "documents",
+    "citations": "citations",
+}
 
 
 @dataclass(frozen=True)

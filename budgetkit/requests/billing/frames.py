@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from budgetkit.files import read_toml
@@ -275,8 +276,6 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
         for text in message.texts
         if not text.startswith(_UNBILLED)
     )
-    shown = bool(request.tools) or request.schema is not None
-    seams = int(shown and (bool(system) or frame.joined))
     if system:
         first = next(index for index, message in enumerate(request.messages) if is_system(message))
         # The frame before the text ends in a line break, which merges with one at its start.
@@ -284,17 +283,25 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
         yield Charge("message", "system", (system,), -free, message=first)
         if frame.joined:
             yield Charge("framing", "separator before messages", fixed=1, message=first)
-    if seams:
-        yield Charge("framing", "separator before messages", fixed=seams)
+    if (request.tools or request.schema is not None) and (system or frame.joined):
+        yield Charge("framing", "separator before messages", fixed=1)
 
     if request.tools:
-        texts = tuple(_claude_tool(tool) for tool in request.tools)
+        texts = tuple(map(_claude_tool, request.tools))
         for tool, text in zip(request.tools, texts, strict=True):
             yield Charge("tools", tool_name(tool), (text,))
         # All tools are one text, so their tokens may differ where one tool meets the next.
         if len(texts) > 1:
             yield Charge("tools", "tokens merged between tools", ("".join(texts),), without=texts)
-        yield _choice(request, frame)
+        # their hidden prompt, which depends on the tool choice and on whether parallel calls are disabled
+        sequential = frame.sequential if request.sequential else {}
+        if request.forced:
+            fixed = frame.forced + sequential.get("forced", 0)
+            yield Charge("hidden prompt", "forced tool", (request.forced,), fixed)
+        elif request.required:
+            yield Charge("hidden prompt", "required tool", fixed=frame.required)
+        else:
+            yield Charge("hidden prompt", "tools", fixed=frame.tools + sequential.get("auto", 0))
     if request.schema is not None:
         schema = request.schema.get("schema")
         if isinstance(schema, str):  # as Converse sends it
@@ -324,24 +331,6 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
                 "message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index
             )
         before = message
-
-
-def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Return the charge for the tools' hidden prompt.
-
-    The charge depends on the tool choice and on whether parallel calls are disabled.
-    """
-    if request.forced:
-        fixed = frame.forced
-        if request.sequential:
-            fixed += frame.sequential.get("forced", 0)
-        return Charge("hidden prompt", "forced tool", (request.forced,), fixed)
-    if request.required:
-        return Charge("hidden prompt", "required tool", fixed=frame.required)
-    fixed = frame.tools
-    if request.sequential:
-        fixed += frame.sequential.get("auto", 0)
-    return Charge("hidden prompt", "tools", fixed=fixed)
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
@@ -420,20 +409,15 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
     If the frame's `tool_form` is "braces", each tool costs the text and the marker tokens of its declaration instead.
     """
-    if frame.tool_form == "braces":
-        for tool in request.tools:
+    for tool in request.tools:
+        if frame.tool_form == "braces":
             written, marks = gemini_declaration(tool)
             yield Charge("tools", tool_name(tool), written, marks)
-        return
-    for tool in request.tools:
-        properties = [
-            member
-            for schema in schemas_of(inlined(parameters_of(tool)))
-            for member in properties_of(schema).items()
-        ]
+            continue
         fixed = frame.tool
         texts = [tool_name(tool), str(unwrapped(tool).get("description") or "")]
-        for name, schema in properties:
+        schemas = schemas_of(inlined(parameters_of(tool)))
+        for name, schema in chain(*(properties_of(schema).items() for schema in schemas)):
             choices = choices_of(schema)
             texts += [name, str(schema.get("description") or ""), *choices]
             fixed += frame.described if schema.get("description") else frame.undescribed
@@ -441,7 +425,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
                 fixed += frame.choices
             if as_object(schema.get("items")):
                 fixed += frame.items
-        yield Charge("tools", tool_name(tool), tuple(text for text in texts if text), fixed)
+        yield Charge("tools", tool_name(tool), tuple(filter(None, texts)), fixed)
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
@@ -449,11 +433,11 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
     JSON mode and thinking are charged if the frame has constants for them.
     """
-    last = request.messages[-1].role if request.messages else ""
+    roles = [message.role for message in request.messages]
     fixed = frame.request
-    if last != "assistant":
+    if roles[-1:] != ["assistant"]:
         fixed += frame.user_last
-    if not any(is_system(message) for message in request.messages):
+    if not any(map(is_system, request.messages)):
         fixed += frame.no_system
     yield Charge("framing", "request", fixed=fixed)
     if request.json_mode and frame.json_mode:
@@ -461,15 +445,13 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
     if request.thinking and frame.thinking:
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking)
 
-    of_role = {"assistant": frame.assistant, "user": frame.user}
-    questions = [index for index, message in enumerate(request.messages) if message.role == "user"]
     last_question = -1
-    if questions and frame.forgets_thinking:
-        last_question = questions[-1]
+    if frame.forgets_thinking:
+        last_question = max((at for at, role in enumerate(roles) if role == "user"), default=-1)
     before = ""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
-        fixed = of_role.get(message.role, frame.user)
+        fixed = frame.assistant if message.role == "assistant" else frame.user
         if is_system(message):
             fixed = frame.system
         if message.role == before == "user":
@@ -486,10 +468,9 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
         for call in message.tool_calls:
             yield replace(_call(call, frame), message=index)
         if len(message.tool_calls) > 1 and frame.further:
+            part = f"{len(message.tool_calls)} calls"
             several = frame.further * (len(message.tool_calls) - 1)
-            yield Charge(
-                "message", f"{len(message.tool_calls)} calls", fixed=several, message=index
-            )
+            yield Charge("message", part, fixed=several, message=index)
         before = message.role
 
 
@@ -509,7 +490,7 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
     fixed = frame.tools
     if frame.required and (request.forced or request.required):
         fixed = frame.required
-    if not any(is_system(message) for message in request.messages):
+    if not any(map(is_system, request.messages)):
         fixed += frame.no_system_for_tools
     yield Charge("hidden prompt", "tools", fixed=fixed)
     if frame.tool_form == "declarations":

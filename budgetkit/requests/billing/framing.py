@@ -253,15 +253,11 @@ class Framing:
         int
             Number of tokens; 0 if there are no tools.
         """
-        functions = read_tools(tools).functions
-        if not functions:
+        if not read_tools(tools).functions:
             return 0
-        before = _as_messages(
-            [{"role": "system", "content": "."}] if messages is None else messages
-        )
-        without = self.charges(ProviderRequest("chat", messages=before))
-        armed = self.charges(ProviderRequest("chat", messages=before, tools=functions))
-        return sum(count_charges(armed, counter)) - sum(count_charges(without, counter))
+        if messages is None:
+            messages = [{"role": "system", "content": "."}]
+        return self.request(messages, counter, tools) - self.request(messages, counter)
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
         """List the charges for a request before their texts are counted."""

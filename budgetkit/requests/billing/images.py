@@ -17,11 +17,11 @@ calls of public projects (read 2026-11-21).
 from __future__ import annotations
 
 import re
-from binascii import Error, a2b_base64
+from binascii import a2b_base64
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
-from struct import unpack
+from struct import error, unpack
 
 from budgetkit.files import read_toml
 from budgetkit.message import Image, Message, Raw
@@ -270,20 +270,20 @@ def size_in(url: str) -> tuple[int, int] | None:
     """
     if not url.startswith("data:"):
         return None
-    start = url.index(",") + 1 if "," in url else len(url)
+    start = url.find(",") + 1 or len(url)
     try:
         encoded = url[start : start + _LOOKED_AT].encode("ascii")
         data = a2b_base64(encoded + b"=" * (-len(encoded) % 4))
         size: tuple[int, int] | None = None
-        if data.startswith(_PNG) and len(data) >= 24:
+        if data.startswith(_PNG):
             size = unpack(">II", data[16:24])
-        elif data.startswith(_GIF) and len(data) >= 10:
+        elif data.startswith(_GIF):
             size = unpack("<HH", data[6:10])
         elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             size = _webp(data)
         elif data.startswith(_JPEG):
             size = _jpeg(data)
-    except (Error, ValueError, IndexError):
+    except (ValueError, error):  # not base64, or cut off
         return None
     return size if size and min(size) > 0 else None
 

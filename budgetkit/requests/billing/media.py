@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 
@@ -91,16 +92,11 @@ def _media_length(encoded: object) -> tuple[str, float]:
 
     The length is 0 if it is unknown.
     """
+    data = encoded if isinstance(encoded, bytes) else b""
     if isinstance(encoded, str):
-        text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
-        try:
-            data = b64decode(text + "=" * (-len(text) % 4))
-        except ValueError:
-            return "", 0
-    elif isinstance(encoded, bytes):
-        data = encoded
-    else:
-        return "", 0
+        text = encoded.rpartition(",")[2]
+        with suppress(ValueError):
+            data = b64decode(text + "=" * (-len(text) % 4), altchars=b"-_")
     if data.startswith(b"%PDF"):
         return "page", _pages(data)
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":

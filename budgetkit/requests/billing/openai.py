@@ -110,28 +110,24 @@ class _Writer:
             return "any"
         for joined in ("anyOf", "oneOf"):
             if isinstance(schema.get(joined), list | tuple):
-                choices = [as_object(choice) for choice in schema[joined]]
-                return self.union(choices, depth, is_bare=_is_bare(schema))
+                return self.union(schema, [as_object(choice) for choice in schema[joined]], depth)
         kind = schema.get("type", "any")
         if isinstance(kind, list | tuple):
-            return self.union(
-                [{**schema, "type": name} for name in kind], depth, is_bare=_is_bare(schema)
-            )
+            return self.union(schema, [{**schema, "type": name} for name in kind], depth)
         if isinstance(schema.get("enum"), list | tuple):
             return " | ".join(map(as_json, schema["enum"]))
         if "const" in schema:
             return as_json(schema["const"])
         return self.named(str(kind), schema, depth)
 
-    def union(self, choices: Sequence[Schema], depth: int, is_bare: bool) -> str:
+    def union(self, schema: Schema, choices: Sequence[Schema], depth: int) -> str:
         """Write the choices of a union on separate lines with their descriptions.
 
         If `plain` is true, as for gpt-5, or if the union and its choices are plain types, the choices are written on
         one line without descriptions.
         """
-        if self.plain or (
-            is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
-        ):
+        is_bare = not {"title", "description", "default", "format"} & schema.keys()
+        if self.plain or (is_bare and all(map(_MORE_THAN_A_TYPE.isdisjoint, choices))):
             return " | ".join(self.type(choice, depth + 1) for choice in choices)
         lines = []
         for choice in choices:
@@ -156,11 +152,6 @@ class _Writer:
                 return "object"
             return self.object(schema, depth + 1)
         return "number" if kind == "integer" else kind
-
-
-def _is_bare(schema: Schema) -> bool:
-    """Return True for a schema without a title, description, default or format."""
-    return not {"title", "description", "default", "format"} & schema.keys()
 
 
 def _comments(schema: Schema) -> Iterator[str]:
@@ -197,11 +188,23 @@ def _trailing(schema: Schema, is_choice: bool = False) -> str:
 
 
 # Keys not shown to the model, except as names of properties.
-_UNSEEN = {"required", "additionalProperties", "default", "$schema", "multipleOf"}
-_UNSEEN |= {
-    f"{end}{of}" for end in ("min", "max") for of in ("Items", "Length", "imum", "Properties")
+_UNSEEN = {
+    "required",
+    "additionalProperties",
+    "default",
+    "$schema",
+    "multipleOf",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minProperties",
+    "maxProperties",
 }
-_UNSEEN |= {"exclusiveMinimum", "exclusiveMaximum"}
 _NAMES = ("properties", "$defs", "definitions")
 _DEEPEST_SHOWN = 200
 
@@ -277,23 +280,19 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     yield Charge("framing", "request", fixed=family.request)
 
     # each message, and its images, calls and results
-    several = {
-        call.id
-        for message in request.messages
-        if len(message.tool_calls) > 1
-        for call in message.tool_calls
-    }
+    parallel = [m.tool_calls for m in request.messages if len(m.tool_calls) > 1]
+    several = {call.id for calls in parallel for call in calls}
     escaped = family.name != "gpt-4o" or "mini" in request.model
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         texts = ["".join(message.texts)] if message.texts else []
-        if message.role in RESULT_ROLES and family.older_tools:
-            fixed = 3
-        elif message.role in RESULT_ROLES and message.tool_call_id in several:
-            fixed = 0
-            texts = [_results_json([message], escaped)]
-        elif message.role in RESULT_ROLES:
+        if message.role in RESULT_ROLES:
             fixed = 5  # the name of the tool is charged with the call
+            if family.older_tools:
+                fixed = 3
+            elif message.tool_call_id in several:
+                fixed = 0
+                texts = [_results_json([message], escaped)]
         else:
             fixed = family.per_message
             if message.name and message.name != message.role:
@@ -330,17 +329,18 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
     # the blocks for tools and the answer schema, after the first system message
     if family.older_tools and request.tools:
-        yield declaration_charge(
-            request.tools, any(is_system(message) for message in request.messages)
-        )
+        yield declaration_charge(request.tools, any(map(is_system, request.messages)))
     tools = () if family.older_tools else request.tools
     system = next(
         ("".join(message.texts) for message in request.messages if is_system(message)), None
     )
     before = ""
-    fixed, without = (4, ()) if system is None else (0, (system,))
+    fixed = 4
+    without: tuple[str, ...] = ()
     if system is not None:
         before = f"{family.heading if tools else ''}{system}\n\n"
+        fixed = 0
+        without = (system,)
     if tools:
         block = f"{before}# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"
         yield from tool_charges(tools, family, block, fixed + family.tools, without)
@@ -355,22 +355,6 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
         if family.schema_answer and not tools:
             yield Charge("answer schema", "start of the answer", (name,), 2)
     yield from tool_choice(request, family)
-
-
-def answer_charges(message: Message) -> list[Charge]:
-    """List the output charges for an answer: its text and its calls.
-
-    A single call costs 6 tokens plus its name and arguments; several calls cost 10 tokens plus their JSON.
-    """
-    calls = message.tool_calls
-    charges = [Charge("message", "answer", message.texts)] if message.text else []
-    if len(calls) == 1:
-        charges.append(
-            Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6)
-        )
-    elif calls:
-        charges.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
-    return charges
 
 
 def _uses(message: Message) -> str:
@@ -417,10 +401,8 @@ def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 def compact(value: Any) -> str:
     """Convert a value or JSON text to compact JSON, keeping other text."""
     read = parsed(value) if isinstance(value, str) else value
-    if isinstance(read, str):
-        if read == value:
-            return read
-        return json.dumps(read, ensure_ascii=False)
+    if isinstance(read, str) and read == value:
+        return read
     return json.dumps(read, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -477,12 +459,9 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
         block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
         yield from tool_charges(request.tools, family, block, family.responses_tools)
     if request.schema:  # its block, and a token if the answer starts with its name
-        yield Charge(
-            "answer schema",
-            str(request.schema.get("name") or ""),
-            (schema_block(request.schema),),
-            1 if family.schema_answer else 0,
-        )
+        name = str(request.schema.get("name") or "")
+        block = schema_block(request.schema)
+        yield Charge("answer schema", name, (block,), int(family.schema_answer))
     yield from tool_choice(request, family)
     if request.required and len(request.tools) == 1 and family.forced_tool:
         only = tool_name(request.tools[0])
@@ -517,13 +496,22 @@ class OpenAIRules:
         if self.is_routed:  # a router chooses the API by the model alone
             pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
             is_responses = re.search(pattern, bare(named.model)) is not None
-        if is_responses:
-            return [*responses_charges(named, self.family)]
-        return [*chat_charges(named, self.family)]
+        charges = responses_charges if is_responses else chat_charges
+        return [*charges(named, self.family)]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List the output charges for an answer."""
-        return answer_charges(message)
+        """List the output charges for an answer: its text and its calls.
+
+        A single call costs 6 tokens plus its name and arguments; several calls cost 10 tokens plus their JSON.
+        """
+        calls = message.tool_calls
+        charges = [Charge("message", "answer", message.texts)] if message.text else []
+        if len(calls) == 1:
+            texts = (f"functions.{calls[0].name}", calls[0].arguments)
+            charges.append(Charge("message", "call", texts, 6))
+        elif calls:
+            charges.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
+        return charges
 
     @property
     def thinking_gaps(self) -> tuple[str, ...]:

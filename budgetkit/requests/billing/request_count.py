@@ -19,6 +19,7 @@ from budgetkit.models import Model, found_by, model_name, resolve, similar_model
 from budgetkit.models.names import bare
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.charges import (
+    THINKING,
     Charge,
     Rules,
     count_charges,
@@ -46,8 +47,7 @@ _ASSUMED = {
     "gemini": "gemini",
     "converse": "unknown",
 }
-# Fields with an answer's reasoning. Of 100 recorded answers with reasoning, 57 cost 9 tokens more, and 19 cost 10 more.
-_REASONING = ("reasoning", "reasoning_content", "reasoning_details")
+# Of 100 recorded answers with reasoning, 57 cost 9 tokens more, and 19 cost 10 more.
 _AFTER_REASONING = 9
 _BEYOND = 0.05  # share of a new project's bills on either side of the interval
 _UNKNOWN_RULES = "estimate-any other"
@@ -145,12 +145,11 @@ class RequestCount:
         """
         import pandas as pd
 
-        columns = {
-            name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__
-        }
         # pandas rejects lone surrogates, which a tool name shortened by another program may contain.
-        columns["part"] = [replace_surrogates(part) for part in columns["part"]]
-        return pd.DataFrame(columns).astype({"message": "Int64", "tokens": "int64"})
+        rows = [replace(row, part=replace_surrogates(row.part)) for row in self.ledger]
+        return pd.DataFrame(rows, columns=LedgerRow.__slots__).astype(
+            {"message": "Int64", "tokens": "int64"}
+        )
 
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"
@@ -379,7 +378,7 @@ def count_answer(answer: Raw | Message, model: str | Model) -> int:
     resolved = resolve(model)
     rules = rules_for(resolved)
     tokens = sum(count_charges(rules.answer(message), counter(resolved)))
-    if isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING):
+    if isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in THINKING):
         return tokens + _AFTER_REASONING
     return tokens
 

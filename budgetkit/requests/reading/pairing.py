@@ -24,13 +24,13 @@ class LocatedMessage:
 def placed(record: Any) -> tuple[int | None, Any]:
     """Return a record's line number (or None) and the record itself."""
     if isinstance(record, LocatedMessage):
-        return (record.line, record.value)
-    return (None, record)
+        return record.line, record.value
+    return None, record
 
 
 def raw_of(record: Any) -> Any:
     """Return a record without its line number."""
-    return record.value if isinstance(record, LocatedMessage) else record
+    return placed(record)[1]
 
 
 def message_at_line(line: int | None, message: Any) -> Any:

@@ -7,7 +7,7 @@ the fields of tool calls and results. Any other part keeps its type, so that `Me
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from budgetkit.budget.quoting import nearest_name
@@ -154,7 +154,7 @@ def _result(part: Raw, mark: str) -> Data:
     )
     if output and is_content:
         contents = _contents(output) or contents
-    contents += _contents(value_at(part, format_table("result_parts").get(mark, "")))
+    contents += _contents(objects_in(value_at(part, format_table("result_parts").get(mark, ""))))
     is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
     misspelt = [*_misspelt(part, format_table("results")[mark])] if output is None else []
     about = without_empty(is_error=is_error, misspelt=misspelt)
@@ -167,14 +167,12 @@ def result_message(role: str, id: Any, name: Any, contents: list[Data]) -> Data:
     return {"role": role, "tool_call_id": _name(id), **named, "content": content_of(contents)}
 
 
-def _contents(parts: Any) -> list[Data]:
+def _contents(parts: Iterable[Any]) -> list[Data]:
     """Convert the content parts in a list to OpenAI's format.
 
     Calls, results and thoughts are left out.
     """
-    return [
-        value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
-    ]
+    return [value for part in parts for kind, value in sorted_part(part) if kind == "text"]
 
 
 def _inner_parts(part: Raw) -> list[Data]:
@@ -189,12 +187,7 @@ def _inner_parts(part: Raw) -> list[Data]:
         return []
     pieces = inner if isinstance(inner, list) else [inner]
     headings = [value_at(part, path) for path in format_table("paths")["headings"]]
-    return [
-        value
-        for piece in (*(text for text in headings if isinstance(text, str)), *pieces)
-        for kind, value in sorted_part(piece)
-        if kind == "text"
-    ]
+    return _contents([*(text for text in headings if isinstance(text, str)), *pieces])
 
 
 def _content_part(part: Raw) -> Data:

@@ -44,8 +44,6 @@ _ANTHROPIC_BLOCKS = (
 )
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
-# Settings that are on or off, by conditions in data/framings.toml.
-_SETTINGS = ("required", "none", "sequential", "thinking", "adaptive", "json_mode", "audio")
 # The system text of the formats with content parts.
 _SYSTEM = "system|systemInstruction.parts|system_instruction.parts"
 # Paths of the parts in a message, an item or a result.
@@ -114,12 +112,8 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     system = [] if row is None else system_messages(raw, row)
     records = _message_records(raw, shape)
     read = read_records(records, row)
-    is_foreign = (
-        read.formats
-        or read.notes
-        or any(isinstance(message, Mapping) and "native" in message for message in read.messages)
-    )
-    if shape != "chat" or is_foreign:
+    has_native = any("native" in message for message in objects_in(read.messages))
+    if shape != "chat" or read.formats or read.notes or has_native:
         pair_results(read.messages, strict=shape == "anthropic")
     messages = tuple(map(Message, [*system, *read.messages]))
     return provider_request(raw, shape, messages, records)
@@ -143,29 +137,33 @@ def provider_request(
         if holds(raw, condition)
         and value_at(raw, condition.partition("=")[0], unpack=True) not in ("", [], False)
     ]
-    messages_as_sent = [record for record in objects_in(records) if "role" in record]
-    model_fields = [as_object(raw.get("additionalModelRequestFields"))]
-    for kind, holders in (
-        ("field", [raw]),
-        ("message_field", messages_as_sent),
-        ("model_field", model_fields),
-    ):
-        known = row.get(f"{kind}s", "").split()
+    objects = objects_in(records)
+    parts = [*_parts([*records, *objects_in(value_at(raw, _SYSTEM))])]
+
+    # objects of each kind, and their fields that are read or add no tokens
+    checked = [
+        ("field", [raw], row["fields"]),
+        ("message field", [sent for sent in objects if "role" in sent], row["message_fields"]),
+        (
+            "model field",
+            [as_object(raw.get("additionalModelRequestFields"))],
+            row.get("model_fields", ""),
+        ),
+    ]
+    part_fields = table["part_fields"]
+    checked += [
+        ("part field", [part], part_fields.get(kind, part_fields["text"]))
+        for part in parts
+        if (kind := text_or_empty(part.get("type"))) in part_fields or "text" in part
+    ]
+    for label, holders, names in checked:
+        known = names.split()
         uncounted += [
-            f"{kind.replace('_', ' ')} {name}"
-            for record in holders
-            for name, value in record.items()
+            f"{label} {name}"
+            for fields in holders
+            for name, value in fields.items()
             if value and name not in known
         ]
-    known_fields = table["part_fields"]
-    parts = [*_parts([*records, *objects_in(value_at(raw, _SYSTEM))])]
-    for part in parts:
-        kind = text_or_empty(part.get("type"))
-        if kind in known_fields or "text" in part:
-            known = known_fields.get(kind, known_fields["text"]).split()
-            uncounted += [
-                f"part field {name}" for name, value in part.items() if value and name not in known
-            ]
     uncounted += [f"role {message.role}" for message in messages if message.role not in ROLES]
     uncounted += [name for toolset in toolsets for name in toolset.uncounted]
 
@@ -176,14 +174,14 @@ def provider_request(
         if message.tool_calls and "reasoning_content" in message.raw:
             uncounted.append("reasoning before a call")
     # It is not published which encrypted reasoning is read again, or how many tokens it has.
-    if any(record.get("encrypted_content") for record in objects_in(records)):
+    if any(record.get("encrypted_content") for record in objects):
         uncounted.append("encrypted reasoning")
     if any(_SIGNATURES & part.keys() and "text" not in part for part in parts):
         uncounted.append("reasoning before a call")
 
     kinds = [
         text_or_empty(item["type"])
-        for item in (objects_in(records) if shape == "responses" else [])
+        for item in (objects if shape == "responses" else [])
         if item.get("type", "message") not in _READ_ITEMS
     ]
     uncounted += [f"item {kind}" for kind in kinds]
@@ -302,7 +300,8 @@ def request_settings(raw: Raw, shape: str) -> Data:
         "model": text_or_empty(value_at(raw, row["model"])).removeprefix("models/"),
         "forced": text_or_empty(first("forced")),
         "schema": schema,
-        **{name: any(holds(raw, one) for one in row.get(name, ())) for name in _SETTINGS},
+        # Settings that are on or off, each with alternative conditions.
+        **{name: any(holds(raw, one) for one in row["settings"][name]) for name in row["settings"]},
     }
 
 

@@ -108,17 +108,15 @@ or an MCP server's answer to tools/list.
     uncounted = ["further pages of tools"] if has_more_pages(value) else []
     functions: list[Schema] = []
     for tool in tools:
-        builtin = _builtin(tool)
-        if builtin:
+        function = unwrapped(tool)
+        if builtin := _builtin(tool):
             uncounted.append(builtin)
             continue
-        if {**tool, **unwrapped(tool)}.get(
-            "defer_loading"
-        ):  # added to the prompt only after a tool search finds it
+        # added to the prompt only after a tool search finds it
+        if {**tool, **function}.get("defer_loading"):
             uncounted.append("deferred tools")
             continue
         functions.append(tool)
-        function = unwrapped(tool)
         uncounted += [
             f"{key} of tool {tool_name(tool)}" for key in _EXTRA_TEXTS if function.get(key)
         ]
@@ -175,14 +173,14 @@ def without_envelopes(value: Any) -> Any:
         value = _sdk_fields(value)
         if not isinstance(value, Mapping) or "name" in value:
             break
-        inside = next((field for field in _ENVELOPES if field in value), None)
-        if inside is None and "error" in value:
+        inside = [value[field] for field in _ENVELOPES if field in value]
+        if not inside and "error" in value:
             raise ValueError(
                 f"The MCP server returned an error: {brief(value['error'])}. Send the request again."
             )
-        if inside is None:
+        if not inside:
             break
-        value = value[inside]
+        value = inside[0]
     return value
 
 
@@ -336,9 +334,7 @@ def inlined(schema: Schema) -> Schema:
             return value
         fields = {name: written(inner, above, depth + 1) for name, inner in value.items()}
         reference = fields.get("$ref")
-        if not isinstance(reference, str):
-            return fields
-        if values > _MOST_VALUES:
+        if not isinstance(reference, str) or values > _MOST_VALUES:
             return fields
         del fields["$ref"]
         name = reference.rpartition("/")[2]
