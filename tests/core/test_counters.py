@@ -114,7 +114,9 @@ def test_what_is_not_a_counter_is_an_error_in_three_parts(
 
 @pytest.mark.parametrize("name", ["chars/4", "gpt-4o"])
 def test_only_text_is_counted(name: str) -> None:
-    with pytest.raises(TypeError, match="Invalid text for .*: a value of type NoneType. Expected a string"):
+    with pytest.raises(
+        TypeError, match="Invalid text for .*: a value of type NoneType. Expected a string"
+    ):
         counter(name)(None)  # type: ignore[arg-type]
 
 
