@@ -445,7 +445,9 @@ class Trace:
 
         def made() -> CountedMessages:
             passages = [passage.message for group in self.contexts.values() for passage in group]
-            sizes = framing.messages([*self.messages, *passages], count)
+            is_responses = self.fields.get("format") in ("codex", "openai-responses")
+            form = "responses" if is_responses else "chat"
+            sizes = framing.messages([*self.messages, *passages], count, form)
             sizes_of_passages = iter(sizes[len(self.messages) :])
             system = [message for message in self.messages if message.role in SYSTEM_ROLES][:1]
             return CountedMessages(

@@ -298,3 +298,22 @@ def test_lines_of_an_answer_without_a_message_id_are_one_request(tmp_path: Path)
     session = bk.Session(written(tmp_path, [{"sessionId": "s", **row} for row in rows]))
     assert len(session.trace.messages) == 2
     assert session.requests()[["prompt", "answered"]].values.tolist() == [[100, 30]]
+
+
+def test_parallel_results_of_codex_are_counted_as_it_sends_them(tmp_path: Path) -> None:
+    """Until 0.4.0 they were counted as in OpenAI's chat format, which escapes letters beyond ASCII."""
+    text = "Прочитано: всё в порядке.\n" * 50
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}
+    calls = [
+        {"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"} for id in "ab"
+    ]
+    results = [{"type": "function_call_output", "call_id": id, "output": text} for id in "ab"]
+    items = [asked, *calls, *results]
+    rows = [codex(0, "session_meta", id="A"), codex(0, "turn_context", model="gpt-5.5")]
+    rows += [codex(1 + second, "response_item", **item) for second, item in enumerate(items)]
+    count = bk.counter("gpt-5.5")
+    whole = bk.count_request({"model": "gpt-5.5", "input": items}).tokens
+    for trace in (bk.load_trace(written(tmp_path, rows)), bk.load_trace({"input": items})):
+        sizes = trace.counts(count, bk.requests.framing_for("gpt-5.5"))
+        assert whole - 10 < sizes.sum() <= whole
+        assert sizes[-2:].sum() == pytest.approx(2 * count(text), abs=2)
