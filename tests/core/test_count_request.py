@@ -836,6 +836,7 @@ BODIES = st.builds(
 )
 
 
+@pytest.mark.filterwarnings("ignore:.*not counted")
 @given(
     BODIES,
     st.sampled_from(
