@@ -189,20 +189,27 @@ def texts(stage: BudgetStage) -> dict[str, str]:
     tokenizer = "its own tokenizer" if counter == settings.model else counter
     beside = f"{settings.model}, counted with {tokenizer}"
     if settings.trace is not None:
-        which = ""
         beside += f"; {settings.trace}"
         if settings.conversation:
-            which = f", conversation={settings.conversation}"
             beside += f", conversation {settings.conversation + 1:,}"
-        read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
-        if not settings.path and settings.trace not in shipped_traces():
-            read = f"# Write the path of the file here: {read}"
-        program += f"\n{read}"
+        program += f"\n{load_line(settings)}"
     return {
         "python": program,
         "yaml": f"# {one_line(beside)}\n{to_yaml(budget)}",
         "json": to_json(budget),
     }
+
+
+def load_line(settings: BudgetSettings) -> str:
+    """Return the Python line that loads the conversation.
+
+    If the path of its file is unknown, the line is a comment to complete.
+    """
+    which = f", conversation={settings.conversation}" if settings.conversation else ""
+    line = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
+    if settings.path or settings.trace in shipped_traces():
+        return line
+    return f"# Write the path of the file here: {line}"
 
 
 def counter_of(settings: BudgetSettings) -> str:
