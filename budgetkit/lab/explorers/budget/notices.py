@@ -72,8 +72,8 @@ def status(stage: BudgetStage) -> Data:
         elif stage.demand is not None:
             turns = len(stage.demand)
             sentences = [f"All {turns:,} turns fit." if turns > 1 else "The only turn fits."]
-    sentences += missing_window(stage)
-    text, *more = dict.fromkeys(filter(None, [*sentences, stage.model.notice]))
+    sentences += [missing_window(stage), stage.model.notice]
+    text, *more = dict.fromkeys(filter(None, sentences))
     return {"level": level, "text": text, "more": more}
 
 
@@ -95,15 +95,13 @@ def beyond_output(stage: BudgetStage) -> list[str]:
     return [two_sentences(problem, mend) for problem, mend in unused]
 
 
-def missing_window(stage: BudgetStage) -> list[str]:
-    """List a notice if the chosen window exceeds the model's window."""
+def missing_window(stage: BudgetStage) -> str:
+    """Return a notice if the chosen window exceeds the model's window."""
     chosen = stage.settings.missing_window
     if chosen is None:
-        return []
+        return ""
     window = stage.plan.budget.window
-    return [
-        f"A window of {chosen:,} tokens was chosen, but {stage.model.name} has only {window:,}, which is used."
-    ]
+    return f"A window of {chosen:,} tokens was chosen, but {stage.model.name} has only {window:,}, which is used."
 
 
 def for_the_hand(warning: str) -> str:
