@@ -129,7 +129,7 @@ def _blocks(
             yield {
                 "key": str(slot),
                 "label": f"#{slot:,} {speaker(message)}",
-                "mark": ", ".join(filter(None, [many(int(past[slot].tokens), "token"), fate])),
+                "mark": ", ".join(filter(None, [many(past[slot].tokens, "token"), fate])),
                 "level": level,
                 "why": why,
                 "pieces": pieces,

@@ -71,7 +71,7 @@ def _replay(stage: ConversationStage) -> list[str]:
             f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
         )
     budget = "budget"
-    if settings.planned_budget.undeclared != stage.budget.undeclared:
+    if not stage.budget.roles:
         budget = "dataclasses.replace(budget, undeclared='pool')"  # as on the page
     return [
         "outcome = bk.replay(",
