@@ -159,13 +159,15 @@ def _floors(stage: ConversationStage) -> list[str]:
             least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
                 f"{name}: the floor of the {stage.section} ({least}) does not fit in {requests:,} of "
-                f"{stage.request_count:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
+                f"{stage.request_count:,} requests, by up to {many(most, 'token')}. Lower it, or choose a larger "
+                "window."
             )
     requests, most = stage.shown.too_large
     if requests and not stage.shown.over[0]:
         sentences.append(
-            f"{requests:,} of {stage.request_count:,} requests are larger than the usable window, by up to {most:,} "
-            "tokens: a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
+            f"{requests:,} of {stage.request_count:,} requests are larger than the usable window, by up to "
+            f"{many(most, 'token')}: a message that cannot be pruned does not fit. Choose a larger window or a "
+            "smaller reserve."
         )
     return sentences
 
