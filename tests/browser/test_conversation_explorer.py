@@ -91,7 +91,7 @@ def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) ->
     lab.slider("turns").press("ArrowLeft")
     expect(page.locator(".bk-code")).to_contain_text("budgetkit: 1")
     page.get_by_role("button", name="Python", exact=True).click()
-    expect(page.locator(".bk-code")).to_contain_text("policy = SlidingWindow(9)")
+    expect(page.locator(".bk-code")).to_contain_text("policy = bk.policies.SlidingWindow(9)")
 
 
 def test_a_click_in_the_timeline_goes_to_its_request(lab: Notebook) -> None:

@@ -123,3 +123,23 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
 
     page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", IMAGE + LINK)
     assert len(page.evaluate(TRACES)) >= 2, "had any been read as markup, it would have been found"
+
+
+BEYOND = """() => [...document.querySelectorAll(".bk-view :is(h3, .bk-note, .bk-facts, .bk-knob)")]
+    .filter(node => node.scrollWidth > node.clientWidth + 1 || (node.matches(".bk-knob")
+        && node.getBoundingClientRect().left < node.closest(".bk-card").getBoundingClientRect().left))
+    .map(node => node.outerHTML.slice(0, 200))"""
+
+
+def test_many_sections_and_long_names_stay_in_their_cards(
+    notebook: Callable[..., Notebook], tmp_path: Path
+) -> None:
+    document = "bk.corpora.Document('Hello ' * n, 'k' * 300, 'l' * 300, 'n' * 300)"
+    cells = (
+        "lines = [bk.Allocation(f'part {n}', 100) for n in range(45)]\n"
+        "explorer = bk.BudgetExplorer(bk.Budget(9_000, (), lines))\nexplorer",
+        f"bk.AccuracyExplorer(corpus=bk.corpora.Corpus(tuple({document} for n in range(1, 45))))",
+    )
+    lab = explored(notebook(written(tmp_path, *cells)))
+    expect(lab.page.locator(".bk-facts").last).to_contain_text("k" * 300)
+    assert lab.page.evaluate(BEYOND) == []

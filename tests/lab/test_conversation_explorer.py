@@ -622,7 +622,13 @@ def with_tool_results() -> ConversationExplorer:
     )
 
 
+def with_no_roles() -> ConversationExplorer:
+    sections = [bk.Allocation("system"), bk.Allocation("history")]
+    return ConversationExplorer("support-chat", bk.Budget(8_192, (), sections))
+
+
 MADE: Sequence[Callable[[], ConversationExplorer]] = [
+    with_no_roles,
     with_numbers,
     with_own_prices,
     with_typed_prices,

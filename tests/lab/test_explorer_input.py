@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -536,21 +537,18 @@ def test_what_is_copied_names_model_counter_and_file() -> None:
     assert explorer.budget == names["budget"], "and it is read again"
 
 
+@pytest.mark.parametrize("made", [partial(BudgetExplorer, "chat"), ConversationExplorer])
 def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(
-    tmp_path: Path,
+    made: Callable[..., Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"role": "user", "content": "Where is my parcel?"}\n', encoding="utf-8")
     names: dict[str, Any] = {}
-    exec(BudgetExplorer("chat", path).texts["python"], names)
+    exec(made(path).texts["python"], names)
     assert names["trace"].messages == bk.load_trace(path).messages
-    dropped = BudgetExplorer("chat", bk.load_trace(path))
-    exec(dropped.texts["python"], names := {})
-    assert "trace" not in names
-    assert (
-        "\n# Write the path of the file here: trace = bk.load_trace('mine')"
-        in dropped.texts["python"]
-    )
+    dropped = made(bk.load_trace(path)).texts["python"]
+    assert "\n# Write the path of the file here: trace = bk.load_trace('mine')" in dropped
+    assert "\ntrace =" not in dropped
 
 
 def test_conversations_of_an_export_go_by_their_titles() -> None:

@@ -191,14 +191,23 @@ def test_a_conversation_says_each_number_once(
     assert sum(int(part.replace(",", "")) for part in parts) == sent
 
     # What has left, in the reader and in the figure of lifetimes.
-    gone = first(r"([\d,]+) messages are gone\.", view.figure_dropping["note"])
-    left = first(r"; ([\d,]+) were dropped earlier", view.reader["note"]) or 0
+    gone = first(r"gone by .*: ([\d,]+) message", view.figure_dropping["note"])
+    left = first(r"; ([\d,]+) messages? dropped earlier", view.reader["note"]) or 0
     left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
     assert gone == left
+    notes = view.figure_dropping["note"], view.reader["note"]
+    assert not re.search(r"\b1 (tokens|messages)\b", " ".join(notes)), notes
     known = (first(r"^([\d,]+) message", view.reader["note"]) or 0) + left
     later = first(r"Not part of this request: ([\d,]+) of", view.reader["note"]) or 0
     assert known + later == first(r"([\d,]+) messages?,", state["source"])
     assert f"{requests:,} request" in state["source"]
+
+
+def test_one_token_is_singular() -> None:
+    card = bk.DesignCard("chat", window=8_192)
+    card.move("safety", 1)
+    tips = [segment["tip"] for segment in card.view.state["bar"]["segments"]]
+    assert any(tip.startswith("safety: 1 token, 0.0 %") for tip in tips), tips
 
 
 @pytest.mark.parametrize(

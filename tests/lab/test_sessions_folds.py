@@ -132,7 +132,9 @@ def test_where_the_order_turns_is_marked() -> None:
     cheapest = table[table["cheapest"]]
     assert cheapest["system"].tolist() == ["masking", AS_IT_WAS]
     assert cheapest["turns"].tolist() == [False, True]
-    edges = bk.figures.order_turns.spec(table)["layout"]["shapes"]
+    layout = bk.figures.order_turns.spec(table.assign(change=-0.001))["layout"]
+    edges = layout["shapes"]
+    assert {note["text"] for note in layout["annotations"]} == {"+0%"}
     assert [(edge["x0"], edge["x1"]) for edge in edges] == [(0.5, 0.5)]
 
 

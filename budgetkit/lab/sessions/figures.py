@@ -227,7 +227,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     for name in names:
         part = table[table["system"] == name]
         texts = [
-            f"cached token at {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
+            f"cached token at {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+z.0%}"
             for row in table_rows(part)
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
@@ -236,7 +236,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     notes = []
     edges: list[Spec] = []
     for row in table_rows(table):
-        change = f"{row['change']:+.0%}".replace("-", "\u2212")
+        change = f"{row['change']:+z.0%}".replace("-", "\u2212")
         notes.append(note(change, row["x"], row["y"], yshift=-22))
         if row["turns"]:
             x, y = row["x"] - 0.5, row["y"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from budgetkit.budget import Share, many, one_line, printable
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.accuracy.document_figures import signed_percent
 from budgetkit.lab.explorers.accuracy.results import AccuracyStage, kind_name
@@ -174,13 +175,15 @@ def source(stage: AccuracyStage) -> str:
     size = f"{many(len(every), 'document')}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them selected"
     exactly = "counted exactly with" if stage.exact.exact else "compared with"
-    left = ""
-    if corpus.problems:
-        names = [f"{Path(p.name).name} ({p.reason})" for p in corpus.problems[:MOST_NAMED]]
-        left = f"; left out: {', '.join(names)}"
-        if (more := len(corpus.problems) - MOST_NAMED) > 0:
-            left += f" and {more:,} more"
+    left = f"; left out: {left_out(corpus)}" if corpus.problems else ""
     return f"{stage.settings.corpus}: {size}{part}; {exactly} {truth(stage)}{left}.{advice(stage.exact)}"
+
+
+def left_out(corpus: Corpus) -> str:
+    """Name the first files that were left out, with the reasons."""
+    names = ", ".join(f"{Path(p.name).name} ({p.reason})" for p in corpus.problems[:MOST_NAMED])
+    more = len(corpus.problems) - MOST_NAMED
+    return f"{names} and {more:,} more" if more > 0 else names
 
 
 def texts(stage: AccuracyStage) -> dict[str, str]:
@@ -244,12 +247,7 @@ def texts_entry(stage: AccuracyStage) -> Data:
     classes = Tally(document.kind for document in corpus.documents)
     by_class = ", ".join(f"{number:,} {name}" for name, number in classes.most_common())
     documents = f"{many(len(corpus.documents), 'document')}: {by_class}"
-    notes = [
-        f"Left out: {Path(problem.name).name}, {problem.reason}."
-        for problem in corpus.problems[:MOST_NAMED]
-    ]
-    if len(corpus.problems) > MOST_NAMED:
-        notes.append(f"{len(corpus.problems) - MOST_NAMED:,} more were left out.")
+    notes = [f"Left out: {left_out(corpus)}."] if corpus.problems else []
     return {
         "text": "",
         "short": "",

@@ -141,8 +141,10 @@ def claim_name(plan: Plan, claim: Claim, rest: str | None) -> str:
 def _tip(plan: Plan, claim: Claim, name: str) -> str:
     tokens = max(0, claim.tokens)
     if _is_beside(plan.budget, claim):
-        return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
-    share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
+        return f"{name}: {many(plan.budget.sizes[claim.line], 'token')}; {BESIDE[plan.budget.kind]}"
+    share = (
+        f"{many(tokens, 'token')}, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
+    )
     if name == "left in pool":
         pool = plan.budget.shared_pool
         drawn = [
@@ -168,7 +170,7 @@ def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
     kind = "reserve" if claim.kind == "reserve" else "cap"
     label = "no cap"
     if cap is not None:
-        label = f"{value:,} tokens, {100 * value / window:.1f} % of the window"
+        label = f"{many(value, 'token')}, {100 * value / window:.1f} % of the window"
     return {
         "label": f"{line}, {kind}",
         "min": budget.floors.get(line, 0),

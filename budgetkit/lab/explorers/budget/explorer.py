@@ -82,7 +82,7 @@ def _blocks(plan: Plan) -> Iterator[Data]:
             yield {
                 "key": f"gap {start}",
                 "label": f"{many(hidden, 'item')} not shown here",
-                "mark": f"{int(columns.tokens[start:row].sum()):,} tokens, {state}",
+                "mark": f"{many(int(columns.tokens[start:row].sum()), 'token')}, {state}",
                 "level": "gap",
                 "pieces": [],
             }
@@ -96,7 +96,7 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
     before = plan.decisions.columns.items[row].payload
     after = decision.item.payload
     grant = plan[decision.section]
-    size = f"{decision.tokens:,} tokens"
+    size = many(decision.tokens, "token")
     label = decision.section
     pieces = whole(str(before or ""))
     if isinstance(before, Message):

@@ -72,8 +72,8 @@ def status(stage: BudgetStage) -> Data:
         elif stage.demand is not None:
             turns = len(stage.demand)
             sentences = [f"All {turns:,} turns fit." if turns > 1 else "The only turn fits."]
-    sentences += missing_window(stage)
-    text, *more = dict.fromkeys(filter(None, [*sentences, stage.model.notice]))
+    sentences += [missing_window(stage), stage.model.notice]
+    text, *more = dict.fromkeys(filter(None, sentences))
     return {"level": level, "text": text, "more": more}
 
 
@@ -95,15 +95,13 @@ def beyond_output(stage: BudgetStage) -> list[str]:
     return [two_sentences(problem, mend) for problem, mend in unused]
 
 
-def missing_window(stage: BudgetStage) -> list[str]:
-    """List a notice if the chosen window exceeds the model's window."""
+def missing_window(stage: BudgetStage) -> str:
+    """Return a notice if the chosen window exceeds the model's window."""
     chosen = stage.settings.missing_window
     if chosen is None:
-        return []
+        return ""
     window = stage.plan.budget.window
-    return [
-        f"A window of {chosen:,} tokens was chosen, but {stage.model.name} has only {window:,}, which is used."
-    ]
+    return f"A window of {chosen:,} tokens was chosen, but {stage.model.name} has only {window:,}, which is used."
 
 
 def for_the_hand(warning: str) -> str:
@@ -189,20 +187,27 @@ def texts(stage: BudgetStage) -> dict[str, str]:
     tokenizer = "its own tokenizer" if counter == settings.model else counter
     beside = f"{settings.model}, counted with {tokenizer}"
     if settings.trace is not None:
-        which = ""
         beside += f"; {settings.trace}"
         if settings.conversation:
-            which = f", conversation={settings.conversation}"
             beside += f", conversation {settings.conversation + 1:,}"
-        read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
-        if not settings.path and settings.trace not in shipped_traces():
-            read = f"# Write the path of the file here: {read}"
-        program += f"\n{read}"
+        program += f"\n{load_line(settings)}"
     return {
         "python": program,
         "yaml": f"# {one_line(beside)}\n{to_yaml(budget)}",
         "json": to_json(budget),
     }
+
+
+def load_line(settings: BudgetSettings) -> str:
+    """Return the Python line that loads the conversation.
+
+    If the path of its file is unknown, the line is a comment to complete.
+    """
+    which = f", conversation={settings.conversation}" if settings.conversation else ""
+    line = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
+    if settings.path or settings.trace in shipped_traces():
+        return line
+    return f"# Write the path of the file here: {line}"
 
 
 def counter_of(settings: BudgetSettings) -> str:

@@ -189,13 +189,13 @@ def _note(name: str, table: pd.DataFrame, stage: ConversationStage) -> str:
         case "caching":
             row = table.iloc[stage.request - 1]
             parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
-            timed = " The messages have no timestamps, so every pause counts as short."
+            sentence = f"{here.capitalize()}: {', '.join(parts)} tokens."
             if stage.timed:
-                timed = ""
-            return f"{here.capitalize()}: {', '.join(parts)} tokens.{timed}"
+                return sentence
+            return f"{sentence} The messages have no timestamps, so every pause counts as short."
         case "dropping":
             gone = int((table["until"] <= stage.request).sum())
-            return f"Each line is a message while it is in the window; by {here}, {gone:,} messages are gone."
+            return f"Each line is a message while it is in the window; gone by {here}: {many(gone, 'message')}."
         case "spending":
             return _spending_note(table)
     return _fan_note(stage)
@@ -230,7 +230,7 @@ def _fan_note(stage: ConversationStage) -> str:
     # The past is known, so the range covers the growth alone.
     low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
     growth = (
-        f"Over the next {sizes.shape[1] - known:,} turns, 90 % of these continuations add {low:,.0f} to "
+        f"Over the next {many(sizes.shape[1] - known, 'turn')}, 90 % of these continuations add {low:,.0f} to "
         f"{high:,.0f} tokens."
     )
     sentence = "; ".join(parts).capitalize() or "No limit is reached in these turns"

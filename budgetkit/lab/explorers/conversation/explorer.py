@@ -77,10 +77,12 @@ def reading(stage: ConversationStage) -> Data:
 
 def _note(stage: ConversationStage, sent: int, absent: list[int], shown: set[int]) -> str:
     row = stage.shown.frame.iloc[stage.request - 1]
-    there = f"{many(sent, 'message')}, {int(row['sent']):,} tokens"
+    there = f"{many(sent, 'message')}, {many(int(row['sent']), 'token')}"
     compacted = len(stage.shown.taken_out.intersection(absent))
     dropped = len(absent) - compacted
-    gone = f"{dropped:,} were dropped earlier" if dropped else "nothing was dropped earlier"
+    gone = (
+        f"{many(dropped, 'message')} dropped earlier" if dropped else "nothing was dropped earlier"
+    )
     known = sent + len(absent)
     left = known - len(shown)
     cut = f" {left:,} of these {known:,} messages are not shown here." if left > 0 else ""
@@ -88,7 +90,7 @@ def _note(stage: ConversationStage, sent: int, absent: list[int], shown: set[int
     if messages > known:
         cut += f" Not part of this request: {messages - known:,} of {messages:,} messages."
     if compacted:
-        cut = f" The session itself took out {compacted:,} more messages.{cut}"
+        cut = f" The session itself took out {many(compacted, 'more message')}.{cut}"
     return f"{there}; {gone}, under {brief(stage.settings.main)}.{cut}"
 
 
@@ -110,14 +112,14 @@ def _blocks(
                 which = f"#{hidden[0]:,} to #{hidden[-1]:,}"
                 label = f"{which}: {len(hidden):,} messages not shown here"
             state = {0: "all still sent", len(hidden): "all gone"}.get(gone, f"{gone:,} gone")
-            mark = f"{sum(int(past[slot].tokens) for slot in hidden):,} tokens, {state}"
+            mark = f"{many(sum(int(past[slot].tokens) for slot in hidden), 'token')}, {state}"
             yield {"label": label, "mark": mark, "level": "gap", "pieces": []}
             continue
         for slot in slots:
             if slot in summaries:
                 at, replaced, tokens = summaries[slot]
-                text = f"A summary of {replaced:,} messages, written at {stage.request_name(at)}."
-                block = {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note"}
+                text = f"A summary of {many(replaced, 'message')}, written at {stage.request_name(at)}."
+                block = {"label": "summary", "mark": many(tokens, "token"), "level": "note"}
                 yield block | {"pieces": [{"text": text}]}
             message = stage.trace.messages[slot]
             fate, level, why = _fate(stage, slot, slot in absent)
@@ -127,7 +129,7 @@ def _blocks(
             yield {
                 "key": str(slot),
                 "label": f"#{slot:,} {speaker(message)}",
-                "mark": ", ".join(filter(None, [f"{int(past[slot].tokens):,} tokens", fate])),
+                "mark": ", ".join(filter(None, [many(past[slot].tokens, "token"), fate])),
                 "level": level,
                 "why": why,
                 "pieces": pieces,
@@ -143,8 +145,8 @@ def _fate(stage: ConversationStage, slot: int, is_absent: bool) -> tuple[str, st
     if is_absent:
         at = retention.gone[slot]
         if slot in stage.shown.taken_out:
-            request = stage.request_name(at + 1)
-            return f"compacted at {request}", "gone", "The session's own compaction took it out."
+            fate = f"compacted at {stage.request_name(at + 1)}"
+            return fate, "gone", "The session's own compaction took it out."
         word = "summarised" if stage.shown.fates[slot] == "summarised" else "dropped"
         return f"{word} at {stage.request_name(at + 1)}", "gone", _why(stage, at)
     if NEVER < retention.shrunk[slot] < stage.request:

@@ -30,8 +30,7 @@ def status(stage: ConversationStage) -> Data:
     if stage.trace.is_silent:
         return silent(stage.trace)
     over = [*beyond_window(stage), *_floors(stage)]
-    beside = [*beyond_output(stage), *missing_window(stage)]
-    more = [*over, *beside, *_recorded(stage)]
+    more = [*over, *beyond_output(stage), missing_window(stage), *_recorded(stage)]
 
     # A required price is unknown.
     prices = stage.prices
@@ -55,7 +54,11 @@ def status(stage: ConversationStage) -> Data:
     level = "fits" if first is None else "cut"
     if over:
         level = "over"
-    notice: Data = {"level": level, "text": _lost(stage), "more": [*more, *stage.notes]}
+    notice: Data = {
+        "level": level,
+        "text": _lost(stage),
+        "more": [*filter(None, more), *stage.notes],
+    }
     if first is None:
         return notice
 
@@ -76,13 +79,11 @@ def _remedies(stage: ConversationStage) -> list[Data]:
     """Return single changes that make the pruned section fit every request."""
     name = stage.section
     demand = stage.shown.demand
-    base = stage.settings
-    model = stage.model
     buttons = []
 
     def fits(line: str, size: int) -> bool:
         try:
-            budget = base.resize(line, size).planned_budget
+            budget = stage.settings.resize(line, size).planned_budget
         except (ValueError, LookupError):
             return False
         columns = allocate_frame(budget, demand)
@@ -97,7 +98,7 @@ def _remedies(stage: ConversationStage) -> list[Data]:
             buttons.append(button(f"{label} {size:,}", set_line(line, size), tip=tip))
 
     offer(f"Raise {name} to", name, int(demand[name].max()))
-    for window in enough_window(stage.budget, model, lambda size: fits("window", size)):
+    for window in enough_window(stage.budget, stage.model, lambda size: fits("window", size)):
         offer("Set window to", "window", window)
     return buttons
 
@@ -158,13 +159,15 @@ def _floors(stage: ConversationStage) -> list[str]:
             least = many(floor.least, floor.unit.removesuffix("s"))
             sentences.append(
                 f"{name}: the floor of the {stage.section} ({least}) does not fit in {requests:,} of "
-                f"{stage.request_count:,} requests, by up to {most:,} tokens. Lower it, or choose a larger window."
+                f"{stage.request_count:,} requests, by up to {many(most, 'token')}. Lower it, or choose a larger "
+                "window."
             )
     requests, most = stage.shown.too_large
     if requests and not stage.shown.over[0]:
         sentences.append(
-            f"{requests:,} of {stage.request_count:,} requests are larger than the usable window, by up to {most:,} "
-            "tokens: a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
+            f"{requests:,} of {stage.request_count:,} requests are larger than the usable window, by up to "
+            f"{many(most, 'token')}: a message that cannot be pruned does not fit. Choose a larger window or a "
+            "smaller reserve."
         )
     return sentences
 

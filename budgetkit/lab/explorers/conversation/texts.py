@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from datetime import date
 
-from budgetkit.lab.explorers.budget.notices import budget_program, counter_of
+from budgetkit.lab.explorers.budget.notices import budget_program, counter_of, load_line
 from budgetkit.lab.explorers.budget.notices import texts as budget_texts
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN
@@ -19,24 +19,19 @@ from budgetkit.trace import DEFAULT_ROLES
 def texts(stage: ConversationStage) -> dict[str, str]:
     """Return the set-up to copy, in Python, YAML and JSON."""
     base = stage.settings
-    budget = budget_program(base, stage.model, stage.budget)
-    policy = stage.policies[stage.settings.main]
-    # The file that the conversation is in, with its path if it is known.
-    name = str(stage.trace.source).split(", line")[0]
-    if "/" not in name and "\\" not in name:
-        name = str(base.trace)
-    number = f", conversation={base.conversation}" if base.conversation else ""
+    policy = stage.policies[base.main]
     program = "\n".join(
         [
-            budget,
-            f"trace = bk.load_trace({name!r}{number})",
+            budget_program(base, stage.model, stage.budget),
+            load_line(base),
             f"policy = {_policy(policy)}",
             "",
             *_replay(stage),
         ]
     )
-    if "datetime." in program:
-        program = f"import datetime\n{program}"
+    for module in ("datetime", "dataclasses"):
+        if f"{module}." in program:
+            program = f"import {module}\n{program}"
     return {**budget_texts(stage), "python": program}
 
 
@@ -75,10 +70,13 @@ def _replay(stage: ConversationStage) -> list[str]:
         arguments.append(
             f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
         )
+    budget = "budget"
+    if not stage.budget.roles:
+        budget = "dataclasses.replace(budget, undeclared='pool')"  # as on the page
     return [
         "outcome = bk.replay(",
         "    trace,",
-        "    budget,",
+        f"    {budget},",
         "    policy,",
         *(f"    {a}," for a in arguments),
         ")",

@@ -206,7 +206,7 @@ function placeHandles(places, width, drag) {
     return { key: place.key, segment: place.segment, edge: edgeOf(place) };
   });
   splitEdges(handles);
-  const { gap } = BAR;
+  const gap = Math.min(BAR.gap, width / handles.length); // many knobs overlap, but none leaves the bar
   let least = gap / 2;
   for (const handle of handles) {
     handle.knob = Math.max(least, handle.edge);
@@ -217,7 +217,7 @@ function placeHandles(places, width, drag) {
     handle.knob = Math.min(most, handle.knob);
     most = handle.knob - gap;
   }
-  if (drag) followPointer(handles, drag);
+  if (drag) followPointer(handles, drag, gap);
   return handles;
 }
 
@@ -237,10 +237,9 @@ function splitEdges(handles) {
 }
 
 // The dragged knob stays under the pointer; its neighbours move aside.
-function followPointer(handles, { key, apart }) {
+function followPointer(handles, { key, apart }, gap) {
   const held = handles.findIndex((handle) => handle.key === key);
   if (held < 0) return;
-  const { gap } = BAR;
   handles[held].knob = handles[held].edge + apart;
   for (let i = held + 1; i < handles.length; i++) handles[i].knob = Math.max(handles[i].knob, handles[i - 1].knob + gap);
   for (let i = held - 1; i >= 0; i--) handles[i].knob = Math.min(handles[i].knob, handles[i + 1].knob - gap);
