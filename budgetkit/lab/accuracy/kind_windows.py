@@ -30,7 +30,6 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN
 
 REPEATS = 120  # resampled corpora
 EACH = 100  # windows of each resampled corpus
-_AT_ONCE = 2_000_000  # documents drawn at once, so that memory stays small
 # Maximum documents drawn for one window. For a window with more, the mean is exact, and the spread is divided by the
 # square root of the ratio of both numbers.
 DRAWN = 150
@@ -91,26 +90,26 @@ class Resampled:
         return np.array(ratios)
 
     def _filled(self, size: float, drawn: Ints, many: Ints, random: Generator) -> Floats:
-        exact = self.exact[drawn]
-        estimate = self.estimate[drawn]
+        """Return the ratios of windows, each filled from one of the drawn groups.
+
+        `drawn` are the positions of the documents, and `many` are the sizes of their groups.
+        """
         starts = np.cumsum(many) - many
-        sums = np.add.reduceat(estimate, starts)
-        documents = np.maximum(1, np.rint(size * many / sums)).astype("int64")  # in a window
+        group = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
+        exact, estimate = (
+            np.add.reduceat(column[drawn], starts)[group] for column in (self.exact, self.estimate)
+        )
+        documents = np.maximum(1, np.rint(size * many[group] / estimate)).astype("int64")
         fill = np.minimum(documents, DRAWN)
-        mean = np.add.reduceat(exact, starts) / sums
-        narrower = np.sqrt(fill / documents)
-        chosen = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
-        ratios = []
-        batch = np.cumsum(fill[chosen]) // _AT_ONCE
-        for number in np.unique(batch):
-            part = chosen[batch == number]
-            first = np.cumsum(fill[part]) - fill[part]
-            sizes = np.repeat(many[part], fill[part])
-            inside = np.repeat(starts[part], fill[part]) + _below(sizes, random)
-            ratio = np.add.reduceat(exact[inside], first) / np.add.reduceat(estimate[inside], first)
-            narrowed = mean[part] + (ratio - mean[part]) * narrower[part]
-            ratios.append(np.where(narrower[part] < 1, narrowed, ratio))
-        return np.concatenate(ratios)
+        first = np.cumsum(fill) - fill
+        inside = _below(np.repeat(many[group], fill), random)
+        places = drawn[np.repeat(starts[group], fill) + inside]
+        ratio = np.add.reduceat(self.exact[places], first) / np.add.reduceat(
+            self.estimate[places], first
+        )
+        mean = exact / estimate
+        narrowed = mean + (ratio - mean) * np.sqrt(fill / documents)
+        return np.where(fill < documents, narrowed, ratio)
 
 
 def _within(many: Ints, chosen: Ints, random: Generator) -> Ints:
