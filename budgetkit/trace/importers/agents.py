@@ -27,6 +27,7 @@ from budgetkit.trace.importers import (
     billed,
     count_damaged,
     notes_of,
+    text_or_none,
     unknown_kinds,
 )
 from budgetkit.trace.jsonl import Numbered
@@ -76,8 +77,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         items: list[Any] = []
         if kind == "session_meta" or (kind is None and "id" not in about):
             # Codex repeats this record whenever it resumes a session; only the first one is used.
-            instructions = value_at(payload, "base_instructions.text|instructions")
-            if isinstance(instructions, str) and instructions and "id" not in about:
+            instructions = text_or_none(value_at(payload, "base_instructions.text|instructions"))
+            if instructions and "id" not in about:
                 items = [{"role": "system", "content": instructions}]
             known = {name: value_at(payload, name) for name in ("id", "model")}
             about = without_empty(**known) | about
@@ -286,8 +287,8 @@ def cline_conversation(value: Raw) -> Data:
     usage: list[Data] = []
     for record in value["messages"]:
         raw = raw_of(record)
-        text = value_at(raw, "text")
-        if not isinstance(text, str) or not text:
+        text = text_or_none(value_at(raw, "text"))
+        if text is None:
             continue
         kind = raw.get("say", raw.get("ask"))
         time = raw.get("ts")
@@ -415,7 +416,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
     for part in parts:
         kind = part.get("type")
         if kind in ("text", "reasoning"):
-            if isinstance(text := part.get("text"), str) and text:
+            if text := text_or_none(part.get("text")):
                 content.append({"type": kind, "text": text})
         elif kind == "tool":
             id = part.get("callID") or part.get("id")

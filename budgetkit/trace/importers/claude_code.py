@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from itertools import chain
 from typing import Any
 
 from budgetkit.message import Data, Raw, as_text
@@ -20,42 +20,28 @@ from budgetkit.requests.reading.formats import format_table, value_at, without_e
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import Records, read_records, unsent_notes
-from budgetkit.trace.importers import COPIED, billed, notes_of
+from budgetkit.trace.importers import COPIED, billed, notes_of, text_or_none
 from budgetkit.trace.jsonl import Numbered
 
 
-def on_branch(records: Sequence[Raw]) -> list[bool]:
-    """Return for each record whether it is on the current branch.
+def followed(records: Sequence[Raw]) -> list[bool]:
+    """Return for each record whether the last message continues it.
 
-    A record without an id or with a missing parent follows the previous record. If one record of an answer is on the
-    branch, all records of the answer and the results of its calls are on it, too.
+    A record without an id or with a missing parent follows the previous record.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
-    >>> on_branch([record("a", None), record("b", "a"), record("c", "a")])
+    >>> followed([record("a", None), record("b", "a"), record("c", "a")])
     [True, False, True]
     """
     parents = _parents(records)
     places = (place for place in reversed(range(len(records))) if _is_event(records[place]))
-    counts = [False] * len(records)
-
-    # Follow the parents from the last message to the first.
+    is_followed = [False] * len(records)
     place = next(places, -1)
-    while place >= 0 and not counts[place]:
-        counts[place] = True
+    while place >= 0 and not is_followed[place]:
+        is_followed[place] = True
         place = parents[place]
-
-    # An answer written over several records counts as a whole, and so do the results of its calls.
-    answers = {_answer_id(record) for record in compress(records, counts)} - {None}
-    calls: set[Any] = set()
-    for place, record in enumerate(records):
-        counts[place] = counts[place] or _answer_id(record) in answers
-        if counts[place]:
-            calls.update(_ids(record, "tool_use", "id"))
-    return [
-        is_counted or bool(calls.intersection(_ids(record, "tool_result", "tool_use_id")))
-        for record, is_counted in zip(records, counts, strict=True)
-    ]
+    return is_followed
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
@@ -65,7 +51,7 @@ def _parents(records: Sequence[Raw]) -> list[int]:
     """
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
-        places.setdefault(_name(record.get("uuid", record.get("id"))), place)
+        places.setdefault(text_or_none(record.get("uuid", record.get("id"))), place)
     places.pop(None, None)
     parents = []
     summaries: dict[Any, int] = {}  # by the last record that the compaction keeps
@@ -78,24 +64,11 @@ def _parents(records: Sequence[Raw]) -> list[int]:
         parents.append(parent if summary >= place else summary)
         kept = value_at(record, "compactMetadata.preservedSegment")
         anchor, tail = (
-            places.get(_name(value_at(kept, f"{end}Uuid"))) for end in ("anchor", "tail")
+            places.get(text_or_none(value_at(kept, f"{end}Uuid"))) for end in ("anchor", "tail")
         )
         if anchor is not None:
             summaries[tail] = anchor
     return parents
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _ids(record: Raw, kind: str, field: str) -> list[str]:
-    """List the ids of a message's blocks of a given kind."""
-    return [
-        block[field]
-        for block in objects_in(value_at(record, "message.content"))
-        if block.get("type") == kind and isinstance(block.get(field), str)
-    ]
 
 
 _SIDE = "side chain"
@@ -111,7 +84,7 @@ class Entry:
 
     line: int
     record: Raw
-    counts: bool
+    counts: bool  # True for an entry on the current branch
     started: Any  # time of the newest message that the request sends
     messages: list[Data]
     usages: list[Any]
@@ -130,11 +103,17 @@ class Entry:
         for message in self.messages:
             joined |= message
             for block in _blocks(message):
-                id = _name(value_at(block, "id"))
+                id = text_or_none(value_at(block, "id"))
                 if not id or id not in ids:
                     blocks.append(block)
                     ids.add(id)
         return joined | {"content": blocks}
+
+    def ids(self, kind: str, field: str) -> set[str]:
+        """Return the ids in a field of the blocks of a given kind."""
+        blocks = chain(*(objects_in(message.get("content")) for message in self.messages))
+        of_kind = (block.get(field) for block in blocks if block.get("type") == kind)
+        return {*filter(None, map(text_or_none, of_kind))}
 
     @property
     def usage(self) -> Any:
@@ -260,7 +239,7 @@ def _conversation(
             _apply_result(usage, summed, billed(record.get("usage"), None, None))
             summed = len(usage)
         ids = (record.get("id"), record.get("uuid"))
-        places |= dict.fromkeys(filter(_name, ids), start) | {("line", entry.line): start}
+        places |= dict.fromkeys(filter(text_or_none, ids), start) | {("line", entry.line): start}
         boundary = value_at(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
@@ -307,13 +286,16 @@ def _conversation(
 
 
 def _entries(lines: list[Numbered]) -> list[Entry]:
-    """Join the records of each message into one entry."""
+    """Join the records of each message into one entry.
+
+    If one record of an answer is on the current branch, the whole answer and the results of its calls are on it, too.
+    """
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
-    on_main_branch = on_branch([record for _, record in records])
+    on_branch = followed([record for _, record in records])
     entries = []
     answers: dict[Hashable, Entry] = {}
     sent_at: Any = None
-    for (line, record), counts in zip(records, on_main_branch, strict=True):
+    for (line, record), counts in zip(records, on_branch, strict=True):
         message = _message_of(record)
         messages = [message] if message else []
         usages = [message.pop("usage", record.get("usageMetadata")) for message in messages]
@@ -321,12 +303,16 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
         if id is not None and id in answers:
             answers[id].messages += messages
             answers[id].usages += usages
+            answers[id].counts |= counts
             continue
         entries.append(Entry(line, record, counts, sent_at, messages, usages))
         if id is not None:
             answers[id] = entries[-1]
         if message is not None and message.get("role") != "assistant":
             sent_at = record.get("timestamp")
+    calls = {id for entry in entries if entry.counts for id in entry.ids("tool_use", "id")}
+    for entry in entries:
+        entry.counts |= not calls.isdisjoint(entry.ids("tool_result", "tool_use_id"))
     return entries
 
 
@@ -339,7 +325,7 @@ def _answer_id(record: Raw) -> tuple[str | None, ...] | None:
     if value_at(record, "message.role") != "assistant":
         return None
     # Some proxies omit the id of the message.
-    ids = _name(value_at(record, "message.id")), _name(record.get("requestId"))
+    ids = text_or_none(value_at(record, "message.id")), text_or_none(record.get("requestId"))
     return ids if any(ids) else None
 
 
@@ -415,14 +401,14 @@ def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
     """Return a compaction's position, kept messages and previous prompt size."""
-    entry: Hashable = _name(record.get("firstKeptEntryId"))
+    entry: Hashable = text_or_none(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):
         entry = ("line", numbers[min(max(number, 0), len(numbers) - 1)])
     uuids = value_at(boundary, "preservedMessages.uuids.*") or []
-    kept_slots = [places[uuid] for uuid in map(_name, uuids) if uuid in places]
+    kept_slots = [places[uuid] for uuid in map(text_or_none, uuids) if uuid in places]
     head, tail = (
-        places.get(_name(value_at(boundary, f"preservedSegment.{end}Uuid")))
+        places.get(text_or_none(value_at(boundary, f"preservedSegment.{end}Uuid")))
         for end in ("head", "tail")
     )
     if not uuids and head is not None and tail is not None:

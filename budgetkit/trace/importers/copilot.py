@@ -19,7 +19,7 @@ from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, content_of, objects_in
 from budgetkit.requests.reading.request import as_object
-from budgetkit.trace.importers import UNREADABLE, count_damaged, notes_of
+from budgetkit.trace.importers import UNREADABLE, count_damaged, notes_of, text_or_none
 
 _DEEPEST = 40
 
@@ -191,8 +191,8 @@ def _shown(request: Raw) -> Iterator[Data]:
         elif kind == "inlineReference":
             # a displayed file or symbol
             where = "inlineReference.path|inlineReference.uri.path|inlineReference.name"
-            path = _name(value_at(part, where))
-            name = _name(part.get("name")) or PurePosixPath(path or "").name
+            path = text_or_none(value_at(part, where))
+            name = text_or_none(part.get("name")) or PurePosixPath(path or "").name
             texts.append(f"`{name}`" if name else "")
         elif kind == "thinking":
             thoughts.append(as_text(part.get("value")))
@@ -246,9 +246,13 @@ def copilot_sessions(document: Raw) -> list[Data]:
             of_subagents += kind in ("user.message", "assistant.message")
             continue
         if kind == "session.start":
-            id = _name(data.get("sessionId")) or id
+            id = text_or_none(data.get("sessionId")) or id
         if kind in ("session.start", "session.model_change"):
-            model = _name(data.get("newModel")) or _name(data.get("selectedModel")) or model
+            model = (
+                text_or_none(data.get("newModel"))
+                or text_or_none(data.get("selectedModel"))
+                or model
+            )
         truncations += kind == "session.truncation"
         sums += kind == "session.shutdown" and bool(data.get("modelMetrics"))
         if kind == "session.compaction_complete" and isinstance(data.get("summaryContent"), str):
@@ -287,10 +291,6 @@ def _message(kind: Any, data: Raw) -> Data | None:
         output = value_at(data, "result.content|error.message|result")
         return _result(data.get("toolCallId"), as_text(output))
     return None
-
-
-def _name(value: Any) -> str | None:
-    return value or None if isinstance(value, str) else None
 
 
 def _leaves(value: Any, depth: int = _DEEPEST) -> Iterator[str]:
