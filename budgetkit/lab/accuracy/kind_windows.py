@@ -58,10 +58,9 @@ class Resampled:
             kind = pd.factorize(errors[column])[0]
             if "source" in errors:
                 source = pd.factorize(errors["source"])[0]
-        order = np.lexsort((source, kind))
-        group = np.unique(np.stack((kind, source)), axis=1, return_counts=True)
-        exact, estimate = (errors[name].to_numpy(float)[order] for name in ("exact", "estimate"))
-        return cls(exact, np.maximum(estimate, 1), group[1], np.bincount(group[0][0]), seed)
+        groups, sizes = np.unique(np.stack((kind, source)), axis=1, return_counts=True)
+        exact, estimate = _tokens(errors)[:, np.lexsort((source, kind))]
+        return cls(exact, estimate, sizes, np.bincount(groups[0]), seed)
 
     def allowed(self, risk: float) -> float:
         """Return the share of drawn windows that may overflow."""
@@ -112,6 +111,14 @@ class Resampled:
         return np.where(fill < documents, narrowed, ratio)
 
 
+def _tokens(errors: pd.DataFrame) -> Floats:
+    """Return the exact and the estimated tokens of documents, as two rows.
+
+    An estimate is at least 1.
+    """
+    return np.stack((errors["exact"].to_numpy(float), np.maximum(errors["estimate"], 1)))
+
+
 def _within(many: Ints, chosen: Ints, random: Generator) -> Ints:
     """Resample the members of each chosen group, and return their positions."""
     starts = np.cumsum(many) - many
@@ -145,7 +152,7 @@ class Sources:
 
     Attributes
     ----------
-    documents : list of tuple of array
+    documents : list of float64 array, shape (2, documents of the group)
         The exact and the estimated tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
         Numbers of each group's class, kind and source.
@@ -155,7 +162,7 @@ class Sources:
         The source of each group; a document without a source is its own source.
     """
 
-    documents: Sequence[tuple[Floats, Floats]]
+    documents: Sequence[Floats]
     classes: Ints
     kinds: Ints
     sources: Ints
@@ -175,28 +182,21 @@ class Sources:
             source = np.arange(len(errors))
         labels = list(zip(*(errors[column].astype(str) for column in columns), strict=True))
         kind, names = pd.factorize(pd.Series(labels, dtype=object))
-        pairs, first, group = np.unique(
-            np.stack((kind, source)), axis=1, return_index=True, return_inverse=True
+        (group_kinds, group_sources), first, sizes = np.unique(
+            np.stack((kind, source)), axis=1, return_index=True, return_counts=True
         )
         # Documents used as sources vary as sources do, but only named sources count.
         named = np.arange(len(errors)).astype(str)
         if "source" in errors:
             named = np.where(errors["source"] == "", named, errors["source"].astype(str))
-        order = np.argsort(group.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(group.ravel()))[:-1]
+        tokens = _tokens(errors)[:, np.lexsort((source, kind))]
         parents = [label[:-1] for label in names]
         parent = pd.factorize(pd.Series(parents, dtype=object))[0]
         return cls(
-            documents=list(
-                zip(
-                    np.split(errors["exact"].to_numpy(float)[order], ends),
-                    np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
-                    strict=True,
-                )
-            ),
-            classes=parent[pairs[0]],
-            kinds=pairs[0],
-            sources=pairs[1],
+            documents=np.split(tokens, np.cumsum(sizes)[:-1], axis=1),
+            classes=parent[group_kinds],
+            kinds=group_kinds,
+            sources=group_sources,
             labels=list(names),
             names=[str(name) for name in named[first]],
         )

@@ -29,6 +29,7 @@ from budgetkit.trace.importers import (
     notes_of,
     text_or_none,
     unknown_kinds,
+    without_fields,
 )
 from budgetkit.trace.jsonl import Numbered
 
@@ -171,7 +172,7 @@ def gemini_documents(session: Raw) -> list[Data]:
     [{'text': 'Hello world'}]
     """
     # A session of either file format has a header and records.
-    header = {name: value for name, value in session.items() if name != "messages"}
+    header = without_fields(session, "messages")
     records = as_list(session.get("messages"))
     unreadable = count_damaged(records, "gemini-cli")
     if isinstance(session.get("lines"), list):
@@ -181,7 +182,7 @@ def gemini_documents(session: Raw) -> list[Data]:
         for line in objects_in(session["lines"]):
             if isinstance(line.get("$set"), Mapping):
                 fields = line["$set"]
-                header |= {name: field for name, field in fields.items() if name != "messages"}
+                header |= without_fields(fields, "messages")
                 by_id |= {
                     record["id"]: record
                     for record in objects_in(fields.get("messages"))
@@ -261,14 +262,6 @@ def _about(record: Raw) -> Data:
     )
 
 
-# Roles by the kind of a record.
-_SPEAKERS = {"command_output": "function"} | dict.fromkeys(
-    ("task", "user_feedback", "user_feedback_diff"), "user"
-)
-_SPEAKERS |= dict.fromkeys(
-    ["text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup"],
-    "assistant",
-)
 _NOTE = "Read from Cline's window. For the actual prompts, load api_conversation_history.json from the same folder."
 
 
@@ -300,7 +293,11 @@ def cline_conversation(value: Raw) -> Data:
             model = value_at(raw, "modelInfo.modelId")
             counted = billed(numbers, len(shown), model, time=time, started=time)
             usage += [counted] if counted else []
-        elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
+        elif (
+            role := "user"
+            if kind == "text" and not shown
+            else format_table("shown_by_cline").get(str(kind))
+        ):
             shown.append({"role": role, "content": text, "timestamp": time})
     for row in usage:
         if row["message_index"] == len(shown):  # the request was never answered
@@ -309,9 +306,6 @@ def cline_conversation(value: Raw) -> Data:
     notes = [_NOTE, *notes_of({UNREADABLE: unreadable})]
     conversation = {"messages": shown, "format": "cline-ui", "warnings": notes}
     return conversation | without_empty(usage=usage)
-
-
-_SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
 
 
 def opencode_conversation(value: Raw) -> Data:
@@ -430,7 +424,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
         elif kind == "file":
             is_picture = str(part.get("mime")).startswith("image/")
             content.append({**part, "type": "image" if is_picture else "file"})
-        elif kind not in _SILENT:
+        elif kind not in format_table("marks")["opencode_aside"]:
             unknown[str(kind)] += 1
     if not (content or calls):
         return []

@@ -19,7 +19,13 @@ from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, content_of, objects_in
 from budgetkit.requests.reading.request import as_object
-from budgetkit.trace.importers import UNREADABLE, count_damaged, notes_of, text_or_none
+from budgetkit.trace.importers import (
+    UNREADABLE,
+    count_damaged,
+    notes_of,
+    text_or_none,
+    without_fields,
+)
 
 _DEEPEST = 40
 
@@ -65,7 +71,7 @@ def copilot_chats(document: Raw) -> list[Data]:
             last |= without_empty(model=_model(request))
         messages += answers
 
-    about = {name: value for name, value in document.items() if name != "requests"}
+    about = without_fields(document, "requests")
     read = without_empty(
         id=document.get("sessionId"),
         title=document.get("customTitle"),

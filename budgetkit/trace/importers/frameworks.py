@@ -18,7 +18,14 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import as_list, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import ITEMS, UNREADABLE, count_damaged, notes_of, text_or_none
+from budgetkit.trace.importers import (
+    ITEMS,
+    UNREADABLE,
+    count_damaged,
+    notes_of,
+    text_or_none,
+    without_fields,
+)
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
@@ -57,7 +64,7 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
     later = "Not counted: {} later version{} of the instructions."
     unreadable = count_damaged(records, "pydantic-ai")
     notes = notes_of({later: max(0, len(instructions) - 1), UNREADABLE: unreadable})
-    about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
+    about = without_fields(value, "lines", "messages")
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 

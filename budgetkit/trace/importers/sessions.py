@@ -23,6 +23,7 @@ from budgetkit.trace.importers import (
     is_damaged,
     notes_of,
     unknown_kinds,
+    without_fields,
 )
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
@@ -40,20 +41,18 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
     unreadable = 0
     dropped = format_table("marks")["dropped"]
     for line, value in numbered:
+        kept = None
         if isinstance(value, BrokenLine):
             broken.append(line)
-            lines.append((line, None))
-            continue
-        is_unreadable = is_damaged(value, format)
-        unreadable += is_unreadable
-        # The usage of a damaged answer is read.
-        if isinstance(value, Mapping) and not (is_unreadable and format == "codex"):
-            # Records that are in no prompt are dropped here; they are most of a session.
-            lines.append(
-                (line, {name: field for name, field in value.items() if name not in dropped})
-            )
+        elif is_damaged(value, format):
+            unreadable += 1
+            # The usage of a damaged answer is read.
+            kept = value if format != "codex" else None
         else:
-            lines.append((line, None))
+            kept = value
+        # Records that are in no prompt are dropped here; they are most of a session.
+        is_record = isinstance(kept, Mapping)
+        lines.append((line, without_fields(kept, *dropped) if is_record else None))
 
     notes = []
     if broken:
