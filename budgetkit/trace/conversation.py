@@ -106,11 +106,9 @@ class Trace:
     )
 
     def __repr__(self) -> str:
-        parts = {"messages": len(self.messages), "tools": len(self.tools)}
-        parts["passages"] = sum(len(passages) for passages in self.contexts.values())
-        named = ", ".join(
-            f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n
-        )
+        parts = {"message": len(self.messages), "tool": len(self.tools)}
+        parts["passage"] = sum(map(len, self.contexts.values()))
+        named = ", ".join(many(number, name) for name, number in parts.items() if number)
         return f"Trace({brief(self.id)}, {named})"
 
     def _repr_html_(self) -> str:

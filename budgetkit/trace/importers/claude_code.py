@@ -221,7 +221,7 @@ def _conversation(
     read = Records()
     usage: list[Data] = []
     compactions: list[Data] = []
-    places: dict[Hashable, int] = {}  # index of each record's message, by the record's ids and line
+    places: dict[Any, int] = {}  # index of each record's message, by the record's ids and line
     boundary: Raw = {}  # Claude Code's measurements before the next summary
     settings: list[Data] = []  # changes of the thinking settings, before the next answer
     level: Any = None
@@ -239,16 +239,18 @@ def _conversation(
             _apply_result(usage, summed, billed(record.get("usage"), None, None))
             summed = len(usage)
         ids = (record.get("id"), record.get("uuid"))
-        places |= dict.fromkeys(filter(text_or_none, ids), start) | {("line", entry.line): start}
+        places |= dict.fromkeys(filter(text_or_none, ids), start) | {entry.line: start}
         boundary = value_at(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
 
-        copied += entry.usage is not None and _is_copied(record)
+        is_copied = isinstance(record.get("forkedFrom"), Mapping)
+        copied += entry.usage is not None and is_copied
+        # Nothing was billed for a copied record.
+        counted = None if is_copied else _usage(entry, side_chain)
         # An abandoned branch is in no later request, but its cost is kept.
         if not entry.counts:
             left_messages += entry.message is not None
-            counted = _usage(entry, None, side_chain)
             if counted:
                 left_requests += 1
                 usage.append(counted | {"left": True})
@@ -268,9 +270,8 @@ def _conversation(
         for message in messages:
             timed = raw_of(message) | without_empty(timestamp=record.get("timestamp"))
             read.messages.append(LocatedMessage(entry.line, timed))
-        counted = _usage(entry, len(read.messages) - 1, side_chain)
         if len(read.messages) > start and counted:
-            usage.append(counted)
+            usage.append(counted | {"message_index": len(read.messages) - 1})
 
     notes += unsent_notes(unsent)
     notes += notes_of(
@@ -357,17 +358,15 @@ def _message_of(event: Raw) -> Data | None:
     return {**about, **message, "content": content if isinstance(content, str | list) else None}
 
 
-def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
+def _usage(entry: Entry, side_chain: bool) -> Data | None:
     """Return the usage and times of an answer's request.
 
-    Return None if nothing was billed, as after an error or in a copied record.
+    Return None if nothing was billed, as after an error.
     """
-    if _is_copied(entry.record):
-        return None
     ids = _answer_id(entry.record) or ("",)
     return billed(
         entry.usage,
-        message_index,
+        None,
         value_at(entry.message, "model") or value_at(entry.record, "model"),
         time=entry.record.get("timestamp"),
         started=entry.started,
@@ -392,19 +391,14 @@ def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
     rows[-1]["output_tokens"] += max(0, lacking)
 
 
-def _is_copied(record: Raw) -> bool:
-    """Return True if a record was copied from another session."""
-    return isinstance(record.get("forkedFrom"), Mapping)
-
-
 def _compaction(
-    record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
+    record: Raw, start: int, places: Mapping[Any, int], numbers: list[int], boundary: Raw
 ) -> Data:
     """Return a compaction's position, kept messages and previous prompt size."""
-    entry: Hashable = text_or_none(record.get("firstKeptEntryId"))
+    entry: str | int | None = text_or_none(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):
-        entry = ("line", numbers[min(max(number, 0), len(numbers) - 1)])
+        entry = numbers[min(max(number, 0), len(numbers) - 1)]
     uuids = value_at(boundary, "preservedMessages.uuids.*") or []
     kept_slots = [places[uuid] for uuid in map(text_or_none, uuids) if uuid in places]
     head, tail = (
