@@ -230,11 +230,10 @@ class Sources:
 
         # Between kinds of one class, beyond the variance of their sources.
         degrees = np.bincount(class_of, minlength=classes) - 1.0
-        apart = np.zeros(classes)
-        for number in np.flatnonzero(degrees > 0).tolist():
-            of_class = class_of == number
-            explained = within[number] * float(np.mean(1 / many[of_class]))
-            apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
+        of_class = pd.DataFrame({"mean": means, "inverse": 1 / many}).groupby(class_of)
+        explained = within * of_class["inverse"].mean()
+        # The variance of a class with one kind is NaN.
+        apart = np.nan_to_num(np.maximum(0.0, of_class["mean"].var() - explained))
         shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
         between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
         return np.maximum(within, _LEAST_VARIANCE), between
