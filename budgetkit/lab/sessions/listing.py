@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,10 +26,11 @@ from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from budgetkit.budget import brief
 from budgetkit.files import database_rows, plain_name, read_table, write_whole
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.request import parsed
 
 if TYPE_CHECKING:
@@ -173,9 +174,7 @@ def sessions(
     return table
 
 
-def rows_of(
-    files: list[SessionFile], bills: list[dict[str, Any]] | None = None
-) -> list[dict[str, Any]]:
+def rows_of(files: list[SessionFile], bills: list[Data] | None = None) -> list[Data]:
     """Return one row per session, with its bill if `bills` is given."""
     return [
         {
@@ -284,7 +283,7 @@ def bills_of(
     files: list[SessionFile],
     progress: Callable[[int], None] | None = None,
     in_processes: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[Data]:
     """Return the bill of each session, reading only those not cached.
 
     Parameters
@@ -309,7 +308,7 @@ def bills_of(
     >>> [row["requests"] for row in bills_of(files) if row["requests"]]
     [139]
     """
-    kept: dict[str, Any] = {}
+    kept: Data = {}
     path = _bills_path()
     if path is not None:
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -351,14 +350,14 @@ def bills_of(
     return [kept[task.key] for task in tasks.values()]
 
 
-def _checksum(row: dict[str, Any]) -> str:
+def _checksum(row: Data) -> str:
     """Return the checksum of a bill, which shows that its cached copy is unchanged."""
     return sha256(json.dumps(row).encode()).hexdigest()
 
 
 def _read(
     tasks: list[Task], progress: Callable[[int], None] | None, in_processes: bool
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Data]:
     """Read the bills of sessions, and report progress."""
     coming = (_read_in_processes if in_processes else partial(map, _bill))(tasks)
     try:
@@ -375,7 +374,7 @@ def _read(
 
 
 #: The bill of a session, and the warnings about its files.
-BillAndNotes = tuple[dict[str, Any], list[Warning | str]]
+BillAndNotes = tuple[Data, list[Warning | str]]
 
 
 def _read_in_processes(tasks: list[Task]) -> Iterator[BillAndNotes]:
@@ -432,7 +431,7 @@ def _bill(task: Task) -> BillAndNotes:
     return row, [warning.message for warning in caught]
 
 
-def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
+def _known(sums: Raw) -> Data:
     """Replace NaN with None, because JSON has no NaN."""
     return {name: None if value != value else value for name, value in sums.items()}
 
