@@ -18,7 +18,7 @@ from typing import Any
 from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
-from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.parts import as_list, objects_in
 from budgetkit.requests.reading.records import Records, read_records, unsent_notes
 from budgetkit.trace.importers import COPIED, billed, notes_of, text_or_none
 from budgetkit.trace.jsonl import Numbered
@@ -102,7 +102,10 @@ class Entry:
         ids: set[Any] = set()
         for message in self.messages:
             joined |= message
-            for block in _blocks(message):
+            content = message.get("content")
+            if text := text_or_none(content):
+                content = [{"type": "text", "text": text}]
+            for block in as_list(content):
                 id = text_or_none(value_at(block, "id"))
                 if not id or id not in ids:
                     blocks.append(block)
@@ -333,15 +336,6 @@ def _answer_id(record: Raw) -> tuple[str | None, ...] | None:
 def _answered(usage: Any) -> int:
     tokens = value_at(usage, "output_tokens")
     return tokens if type(tokens) is int else -1
-
-
-def _blocks(message: Raw) -> list[Any]:
-    content = message.get("content")
-    if isinstance(content, list):
-        return content
-    if isinstance(content, str) and content:
-        return [{"type": "text", "text": content}]
-    return []
 
 
 def _message_of(event: Raw) -> Data | None:
