@@ -45,6 +45,18 @@ Counts = str | Model | Count
 _MOST_KEPT = 32
 
 
+def title_in(fields: Raw) -> str:
+    r"""Return the title among the fields of a conversation, or "".
+
+    >>> title_in({"title": " ", "name": "Late\nparcel"})
+    'Late parcel'
+    """
+    names = map(fields.get, ("title", "name"))
+    return next(
+        (" ".join(name.split()) for name in names if isinstance(name, str) and name.strip()), ""
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """A conversation, with its tools and passages.
@@ -170,9 +182,7 @@ class Trace:
 
         If there is no title, this is the id.
         """
-        names = [*map(self.fields.get, ("title", "name"))]
-        title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
-        return one_line(title)
+        return one_line(title_in(self.fields) or self.id)
 
     @cached_property
     def model(self) -> str | None:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 from budgetkit.budget import brief
 from budgetkit.files import database_rows, plain_name, read_table, write_whole
 from budgetkit.message import Data, Raw
+from budgetkit.requests.reading.formats import value_at
 from budgetkit.requests.reading.request import parsed
 
 if TYPE_CHECKING:
@@ -88,12 +89,7 @@ class SessionFile:
             head = stream.read(_HEADER)
         for line in head.splitlines()[:40]:
             if b'"cwd"' in line and not place:
-                with suppress(AttributeError):
-                    record = parsed(line)
-                    inside = (
-                        record.get("payload") or record.get("data", {}).get("context") or record
-                    )
-                    place = record.get("cwd") or inside.get("cwd")
+                place = value_at(parsed(line), "cwd|payload.cwd|data.context.cwd")
         name = str(place or "").replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
         return name.encode("utf-8", "replace").decode()
 
