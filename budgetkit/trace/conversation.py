@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
@@ -15,7 +15,7 @@ from budgetkit.budget.amounts import whole_number
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
+from budgetkit.message import SYSTEM_ROLES, Data, Message, Passage, Raw, empty_notices
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
@@ -249,13 +249,18 @@ class Trace:
         """True if no message has text, a tool call or an image."""
         return all(message.is_silent for message in self.messages)
 
+    @property
+    def compactions(self) -> Sequence[Data]:
+        """The compactions recorded in the file, in order."""
+        return self.fields.get("compactions") or ()
+
     @cached_property
     def gone(self) -> Ints:
         """The index of the summary that replaced each message.
 
         A message that no summary replaced has the maximum int64 value.
         """
-        return gone(self.messages, self.fields.get("compactions"))
+        return gone(self.messages, self.compactions)
 
     @cached_property
     def uncounted(self) -> tuple[str, ...]:

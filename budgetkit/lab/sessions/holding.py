@@ -81,7 +81,7 @@ def summaries_of(trace: Trace) -> Flags:
     [False, True]
     """
     is_summary = np.zeros(len(trace.messages), "bool")
-    for compaction in trace.fields.get("compactions") or ():
+    for compaction in trace.compactions:
         at = int(compaction["at"])
         is_summary[at : at + int(compaction.get("messages", 1))] = True
     return is_summary

@@ -200,10 +200,6 @@ class Session:
     def _billed(self) -> dict[str, Ints]:
         return {name: self.columns[column].astype("int64") for column, name in _BILLED.items()}
 
-    @property
-    def _compactions(self) -> Sequence[Data]:
-        return self.trace.fields.get("compactions") or ()
-
     @cached_property
     def _misses(self) -> list[Miss]:
         read_price, rest_price = self.input_prices
@@ -392,7 +388,7 @@ class Session:
         places = self.columns["message_index"]
         writes_summary = self.columns["is_summary"]
         rows = []
-        for compaction in self._compactions:
+        for compaction in self.trace.compactions:
             at = compaction["at"]
             before = prompt[~writes_summary & (places >= 0) & (places < at)].tolist()
             row = _COMPACTION | {
@@ -488,7 +484,7 @@ class Session:
             "missed": missed,
             "missed_cost": sum((miss.cost for miss in self._misses), 0.0),
             "unexplained": strange / missed if missed else 0.0,
-            "compactions": len(self._compactions),
+            "compactions": len(self.trace.compactions),
             "missing": len(self.missing),
         }
 
@@ -518,7 +514,7 @@ class Session:
         last = [*parts.values()][-1]
         # A compaction is copied if the next request is.
         places = self.columns["message_index"]
-        for compaction in self._compactions:
+        for compaction in self.trace.compactions:
             following = [*self.columns["id"][places > compaction["at"]], ""][0]
             last["compactions"] += following not in seen
         last["warnings"] = sum(map(bool, (*self.trace.warnings, self.unpriced, self.price_gap)))
