@@ -354,10 +354,13 @@ def opencode_conversation(value: Raw) -> Data:
 
     notes = notes_of({UNREADABLE: unreadable}) + unknown_kinds(unknown)
     notes += pair_results(messages, strict=False)
-    about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
-    session = {name: field for name, field in about.items() if field is not None}
-    session |= {"messages": messages, "format": "opencode"}
-    return session | without_empty(usage=usage, compactions=compactions, warnings=notes)
+    return {"messages": messages, "format": "opencode"} | without_empty(
+        id=value_at(value, "info.id"),
+        title=value_at(value, "info.title"),
+        usage=usage,
+        compactions=compactions,
+        warnings=notes,
+    )
 
 
 def stored_session(source: str | PathLike[str]) -> Data | None:

@@ -261,10 +261,10 @@ def copilot_sessions(document: Raw) -> list[Data]:
             )
         truncations += kind == "session.truncation"
         sums += kind == "session.shutdown" and bool(data.get("modelMetrics"))
-        if kind == "session.compaction_complete" and isinstance(data.get("summaryContent"), str):
-            compactions.append({"at": len(messages), "first_kept": len(messages)})
         message = _message(kind, data)
         if message is not None:
+            if kind == "session.compaction_complete":
+                compactions.append({"at": len(messages), "first_kept": len(messages)})
             messages.append(
                 message | without_empty(timestamp=event.get("timestamp")) | {"native": event}
             )

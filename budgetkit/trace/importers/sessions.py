@@ -41,22 +41,17 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
     unreadable = 0
     dropped = format_table("marks")["dropped"]
     for line, value in numbered:
-        kept = None
         if isinstance(value, BrokenLine):
             broken.append(line)
         elif is_damaged(value, format):
             unreadable += 1
             # The usage of a damaged answer is read.
-            kept = value if format != "codex" else None
-        else:
-            kept = value
+            value = value if format != "codex" else None
         # Records that are in no prompt are dropped here; they are most of a session.
-        is_record = isinstance(kept, Mapping)
-        lines.append((line, without_fields(kept, *dropped) if is_record else None))
+        is_record = isinstance(value, Mapping)
+        lines.append((line, without_fields(value, *dropped) if is_record else None))
 
-    notes = []
-    if broken:
-        notes.append(broken_lines(broken))
+    notes = [broken_lines(broken)] if broken else []
     notes += notes_of({UNREADABLE: unreadable})
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
     marks = format_table("marks")

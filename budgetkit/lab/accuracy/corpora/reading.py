@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -223,11 +223,6 @@ def is_json(text: str) -> bool:
     return True
 
 
-def _is_hidden(part: str) -> bool:
-    """Return True for the name of a hidden file or folder, or of a cache of Python."""
-    return part.startswith(".") or part == "__pycache__"
-
-
 def folder(
     path: str | Path,
     pattern: str = "**/*",
@@ -274,35 +269,48 @@ def folder(
     root = Path(path)
     if not root.exists():
         raise FileNotFoundError(f"File not found: {one_line(str(path))}. Check the path.")
-    inside = root
-    source = root.name
     if root.is_file():
-        inside = root.parent
-        source = inside.name or str(inside)
-        paths = [root]
-    else:
-        paths = [
-            file
-            for file in sorted(root.glob(pattern))
-            if file.is_file() and not any(map(_is_hidden, file.relative_to(root).parts))
-        ]
+        return files(
+            [root], root.parent.name or str(root.parent), root.parent, kind, language, most
+        )
 
+    def is_read(file: Path) -> bool:
+        parts = file.relative_to(root).parts
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        return file.is_file() and not hidden
+
+    paths = sorted(filter(is_read, root.glob(pattern)))
+    return files(paths, root.name, root, kind, language, most)
+
+
+def files(
+    paths: Iterable[Path],
+    source: str,
+    root: Path,
+    kind: str = "",
+    language: str = "",
+    most: int = MOST_BYTES,
+) -> Corpus:
+    """Read each file as a document.
+
+    Empty files are left out.
+    """
     read: list[Document | Problem] = []
-    for file in paths:
-        text = file_text(file, most)
+    for path in paths:
+        text = file_text(path, most)
         if isinstance(text, Problem):
             read.append(text)
             continue
         if not text:
             continue
-        about = LANGUAGES.get(file.suffix.lower(), ("text", file.suffix.lstrip(".") or "none"))
+        about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         if about[0] in _OF_TEXT and is_json(text):
             about = LANGUAGES[".json"]
         elif about[0] in _OF_TEXT and is_cjk(text):
             about = ("cjk", "ko" if _HANGUL.search(text) else "zh hans")
             if _KANA.search(text):
                 about = ("cjk", "ja")
-        name = file.relative_to(inside).as_posix()
+        name = path.relative_to(root).as_posix()
         read.append(Document(text, kind or about[0], language or about[1], source, name))
     return _sorted_out(read)
 
