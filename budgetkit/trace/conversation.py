@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from budgetkit.budget.amounts import whole_number
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.message import SYSTEM_ROLES, Data, Message, Passage, Raw, empty_notices
+from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
@@ -250,7 +251,7 @@ class Trace:
         return all(message.is_silent for message in self.messages)
 
     @property
-    def compactions(self) -> Sequence[Data]:
+    def compactions(self) -> Sequence[Any]:
         """The compactions recorded in the file, in order."""
         return self.fields.get("compactions") or ()
 
