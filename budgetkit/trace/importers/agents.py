@@ -186,13 +186,13 @@ def gemini_documents(session: Raw) -> list[Data]:
                 by_id |= {
                     record["id"]: record
                     for record in objects_in(fields.get("messages"))
-                    if isinstance(record.get("id"), str)
+                    if text_or_none(record.get("id"))
                 }
             elif "$rewindTo" in line:
                 # remove the reverted record and all after it
                 names = [*by_id, line["$rewindTo"]]
                 by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
-            elif isinstance(line.get("id"), str) and "type" in line:
+            elif text_or_none(line.get("id")) and "type" in line:
                 by_id[line["id"]] = line
             else:
                 header |= line

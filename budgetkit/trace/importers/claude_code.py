@@ -9,7 +9,7 @@ messages are in no later request, but its requests were billed, so their usage i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -56,8 +56,8 @@ def _parents(records: Sequence[Raw]) -> list[int]:
     parents = []
     summaries: dict[Any, int] = {}  # by the last record that the compaction keeps
     for place, record in enumerate(records):
-        names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
-        candidates = (places[name] for name in names if isinstance(name, str) and name in places)
+        ids = map(record.get, ("parentUuid", "parentId", "logicalParentUuid"))
+        candidates = (places[name] for name in map(text_or_none, ids) if name in places)
         parent = next(candidates, place - 1)
         # A record after a compaction may name the end of the kept part; such a record follows the summary.
         summary = summaries.get(parent, place)
@@ -152,7 +152,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
     if first:
         events.insert(0, first[1])
     ids = (record.get("sessionId", record.get("id")) for record in (beginning, *events))
-    name = next((id for id in ids if isinstance(id, str)), None)
+    name = next(filter(None, map(text_or_none, ids)), None)
     if first:
         yield first[0], _conversation(main, name, [*notes])
     for agent, records in agents.items():
@@ -297,7 +297,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     on_branch = followed([record for _, record in records])
     entries = []
-    answers: dict[Hashable, Entry] = {}
+    answers: dict[Any, Entry] = {}
     sent_at: Any = None
     for (line, record), counts in zip(records, on_branch, strict=True):
         message = _message_of(record)

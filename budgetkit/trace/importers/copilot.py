@@ -140,7 +140,7 @@ def _question(request: Raw) -> Data:
     rendered = objects_in(value_at(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
     typed = message if isinstance(message, str) else value_at(message, "text")
-    text = "\n".join(texts) or (typed if isinstance(typed, str) else "")
+    text = "\n".join(texts) or text_or_none(typed) or ""
     return {
         "role": "user",
         "content": text,
@@ -173,7 +173,7 @@ def _rounds(request: Raw) -> Iterator[Data]:
         calls = objects_in(turn.get("toolCalls"))
         text = turn.get("response")
         thought = value_at(turn, "thinking.text")
-        yield _answer(text if isinstance(text, str) else None, thought, calls, turn)
+        yield _answer(text_or_none(text), thought, calls, turn)
         for call in calls:
             result = results.get(str(call.get("id")))
             if result is not None:
