@@ -23,7 +23,7 @@ from weakref import WeakSet
 
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import data_path, read_bytes
-from budgetkit.message import replace_surrogates
+from budgetkit.message import Data, replace_surrogates
 
 if TYPE_CHECKING:
     import tiktoken
@@ -285,11 +285,9 @@ def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]
 
 
 @cache
-def _definitions() -> dict[str, dict[str, Any]]:
+def _definitions() -> dict[str, Data]:
     """Map the name of each tiktoken encoding to its published definition."""
-    document: dict[str, dict[str, dict[str, Any]]] = json.loads(
-        read_bytes("encodings/encodings.json")
-    )
+    document: dict[str, dict[str, Data]] = json.loads(read_bytes("encodings/encodings.json"))
     return document["encodings"]
 
 

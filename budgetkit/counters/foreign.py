@@ -23,7 +23,7 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import pair_encoder, pattern_of
 from budgetkit.counters.protocol import Basis, CounterBase, check_texts
 from budgetkit.files import extra, missing_extra
-from budgetkit.message import replace_surrogates
+from budgetkit.message import Data, replace_surrogates
 
 CountMany = Callable[[list[str]], list[int]]
 _MARK: Final = 64  # bytes at the beginning of a file that show its format
@@ -161,13 +161,13 @@ def _byte_level(path: str) -> CountMany | None:
     return _by_pairs([step["pattern"]["Regex"] for step in splits], ranks)
 
 
-def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _steps(part: Data | None) -> list[Data]:
     """List the steps of an entry in a tokenizer.json."""
     if not part:
         return []
     if part["type"] != "Sequence":
         return [part]
-    steps: list[dict[str, Any]] = part.get("pretokenizers") or part.get("normalizers") or []
+    steps: list[Data] = part.get("pretokenizers") or part.get("normalizers") or []
     return steps
 
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from budgetkit.budget.errors import missing_file
 from budgetkit.counters import reconstructed
@@ -33,7 +32,7 @@ from budgetkit.counters.protocol import (
     function_label,
 )
 from budgetkit.files import read_toml
-from budgetkit.message import replace_surrogates
+from budgetkit.message import Data, replace_surrogates
 from budgetkit.models import Model
 from budgetkit.models.names import dashed
 
@@ -89,7 +88,7 @@ class VocabularyCounter(CounterBase):
         return tokenizer_function(self.file)([replace_surrogates(text) for text in several])
 
 
-def vocabulary_of(model: str) -> dict[str, Any] | None:
+def vocabulary_of(model: str) -> Data | None:
     """Return a model's row of the vocabulary table, or None if unlisted.
 
     Examples
@@ -98,7 +97,7 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
     ('ctok 3.0', None)
     """
     name = dashed(model)
-    rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
+    rows: list[Data] = read_toml("vocabularies.toml")["vocabulary"]
     return next((row for row in rows if re.search(row["models"], name)), None)
 
 
@@ -224,7 +223,7 @@ def nearer(model: str) -> str:
     return f"counted nearly exactly{python} after {command} (ctok, unofficial)"
 
 
-def _with_vocabulary(model: str, row: dict[str, Any], path: Path) -> VocabularyCounter:
+def _with_vocabulary(model: str, row: Data, path: Path) -> VocabularyCounter:
     """Return the counter of a file with a listed vocabulary."""
     confirmed = re.search(row.get("exact_for", ""), dashed(model)) is not None
     return VocabularyCounter(
@@ -238,14 +237,14 @@ def _with_vocabulary(model: str, row: dict[str, Any], path: Path) -> VocabularyC
 @cache
 def _cached_file(vocabulary: str, folders: str) -> Path | None:
     """Find a vocabulary's file by its SHA-256, or return None."""
-    rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
+    rows: list[Data] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
     return next(
         (path for path in _candidates(row, folders) if _digest(path) in row["sha256"]), None
     )
 
 
-def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
+def _candidates(row: Data, folders: str) -> Iterator[Path]:
     """Yield possible vocabulary files, first from the user's folders, then from caches."""
     for folder in filter(None, folders.split(os.pathsep)):
         place = Path(folder).expanduser()

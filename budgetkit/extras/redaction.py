@@ -256,7 +256,7 @@ def _figures(trace: Trace) -> Data:
     format = trace.fields.get("format")
     compactions = [
         {key: _places(row[key]) for key in ("at", "first_kept", "kept") if key in row}
-        for row in objects_in(trace.fields.get("compactions"))
+        for row in objects_in(trace.compactions)
     ]
     facts: Data = {
         "format": format if isinstance(format, str) and format in _public_words() else None,

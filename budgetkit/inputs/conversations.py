@@ -14,7 +14,7 @@ from typing import Any
 
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.budget.quoting import quoted
-from budgetkit.message import Passage
+from budgetkit.message import Passage, Raw
 from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.plan import Item
 from budgetkit.trace import Message, Trace, load_trace, load_traces, messages_of
@@ -209,7 +209,7 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     return _of_object(value, role, where)
 
 
-def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
+def _of_fields(fields: Raw, role: str, where: str) -> Piece:
     """Read a passage from a dictionary, or from its "document" or "node"."""
     inside = next(
         (fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)),
@@ -247,7 +247,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _score(fields: Mapping[str, Any]) -> float:
+def _score(fields: Raw) -> float:
     for name in _SCORES:
         if _is_number(fields.get(name)):
             return float(fields[name])

@@ -13,6 +13,7 @@ from budgetkit.budget.budget import Budget, WindowKind
 from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.validation import check_window
 from budgetkit.files import Table, read_toml
+from budgetkit.message import Data, Raw
 from budgetkit.models import Model, model, resolve
 
 Window = int | Model | str
@@ -20,7 +21,7 @@ Window = int | Model | str
 _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 
 
-def window_of(window: Window) -> dict[str, Any]:
+def window_of(window: Window) -> Data:
     """Return the budget fields that depend on the window.
 
     The fields are the size of the window and, for a model, the window's kind and the longest answer.
@@ -46,9 +47,7 @@ def window_of(window: Window) -> dict[str, Any]:
 
 
 #: The sources that anchor knows, in the order of a request, with their importance and the items to keep.
-SECTIONS: Mapping[str, dict[str, Any]] = Table(
-    lambda: read_toml("presets.toml")["application"]["sections"]
-)
+SECTIONS: Mapping[str, Data] = Table(lambda: read_toml("presets.toml")["application"]["sections"])
 ROLES = Table(lambda: read_toml("presets.toml")["roles"]["application"])
 #: Roles for budgets with a section for tool results.
 TOOL_ROLES = {"tool": "tool", "function": "tool"}
@@ -179,7 +178,7 @@ def agent(
 
 
 def _application(
-    name: str, window: Window, output: Amount | float, fill: Fill, changes: Mapping[str, Any]
+    name: str, window: Window, output: Amount | float, fill: Fill, changes: Raw
 ) -> Budget:
     caps = read_toml("presets.toml")["application"]["caps"][name] | {"user": None}
     sections = [
@@ -214,8 +213,8 @@ def with_pool(
     name: str,
     reserve: Reserve,
     sections: Sequence[Allocation],
-    shares: Mapping[str, Any],
-    changes: Mapping[str, Any],
+    shares: Raw,
+    changes: Raw,
 ) -> Budget:
     """Return a budget whose uncapped sections compete for the pool by item.
 
@@ -225,7 +224,7 @@ def with_pool(
         raise TypeError(
             unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))
         )
-    settings: dict[str, Any] = {
+    settings: Data = {
         "order": "pool by item",
         "deficit": "raise",
         "undeclared": "pool",
@@ -385,7 +384,7 @@ def memory_engine(
     )
 
 
-def _preset_lines(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
+def _preset_lines(name: str, **tables: Data) -> Data:
     """Return the name, allocations and roles of a preset.
 
     `tables` gives further fields of the allocations, by section.

@@ -13,6 +13,7 @@ from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
 from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
+from budgetkit.message import Data, Raw
 from budgetkit.presets.application import ROLES, SECTIONS, TOOL_ROLES, Window, window_of, with_pool
 
 FIELDS = {"source", "max_tokens", "priority", "overflow_strategy"}
@@ -85,7 +86,7 @@ def token_budget(
     return with_pool("token_budget", reserve, sections, settings, changes)
 
 
-def _rule(row: Mapping[str, Any]) -> Allocation:
+def _rule(row: Raw) -> Allocation:
     unknown = [brief(row)]
     if isinstance(row, Mapping):
         unknown = sorted(str(key) for key in row if key not in FIELDS)
@@ -127,7 +128,7 @@ PRIORITIES = Table(lambda: _TABLE["priorities"])
 POLICIES = ("truncate_low_priority", "drop_low_priority")
 # The document has no section for the user's question; as an event of low priority it would be dropped first. Here it is
 # required, comes last, and draws on the tokens that the document's numbers leave.
-CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
+CURRENT: Data = {"current_message": {"max_tokens": None, "priority": "required"}}
 
 
 def agent_prompt(
@@ -209,10 +210,8 @@ def agent_prompt(
     )
 
 
-def _overlaid(
-    configurations: Iterable[Mapping[str, Any] | None], alone: bool = False
-) -> dict[str, Any]:
-    usual: dict[str, Any] = _TABLE["defaults"]
+def _overlaid(configurations: Iterable[Raw | None], alone: bool = False) -> Data:
+    usual: Data = _TABLE["defaults"]
     settings = usual | {"allocations": ({} if alone else usual["allocations"]) | CURRENT}
     for configuration in configurations:
         outer = _mapping("configuration", configuration)
@@ -244,7 +243,7 @@ def _overlaid(
     return settings
 
 
-def _known_fields(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
+def _known_fields(what: str, mapping: object, names: set[str]) -> Data:
     fields = _mapping(what, mapping)
     unknown = sorted(str(key) for key in fields if key not in names)
     if unknown:
@@ -268,7 +267,7 @@ def _check_switch(what: str, value: object) -> None:
         raise ValueError(wrong_type(what, value, "true or false, without quotes"))
 
 
-def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
+def _allocation(section: str, rule: Raw, drops: bool, enabled: bool) -> Allocation:
     priority = rule.get("priority", "medium")
     shown = rule.get("enabled", True)
     check_choice(f"priority of {brief(section)}", priority, tuple(PRIORITIES))

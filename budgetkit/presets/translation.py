@@ -17,6 +17,7 @@ from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.files import Table, read_toml
+from budgetkit.message import Data, Raw
 from budgetkit.presets.application import SECTIONS, working_memory
 from budgetkit.presets.token_budget import POLICIES, PRIORITIES, agent_prompt, token_budget
 
@@ -68,7 +69,7 @@ class Translation:
     """
 
     budget: Budget
-    config: dict[str, Any]
+    config: Data
     unsaid: tuple[str, ...] = ()
 
 
@@ -143,7 +144,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     )
 
 
-def _fields_of(given: Any, system: str) -> dict[str, Any]:
+def _fields_of(given: Any, system: str) -> Data:
     """Return a configuration as plain data, replacing enumerations with their values."""
     if isinstance(given, Mapping):
         return dict(given)
@@ -199,7 +200,7 @@ def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
     yield from _differing("order", *places)
 
 
-def _lines(budget: Budget) -> dict[str, Any]:
+def _lines(budget: Budget) -> Data:
     lines = {f"reserve {line.name}": line for line in budget.reserves}
     return lines | {line.section: line for line in budget.allocations}
 
@@ -209,7 +210,7 @@ def _differing(what: str, ours: object, theirs: object) -> Iterator[str]:
         yield f"{what}: {brief(ours)} becomes {brief(theirs)}"
 
 
-def _to_anchor(budget: Budget) -> dict[str, Any]:
+def _to_anchor(budget: Budget) -> Data:
     allocations = [
         {
             "source": a.section,
@@ -227,7 +228,7 @@ def _to_anchor(budget: Budget) -> dict[str, Any]:
     }
 
 
-def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+def _from_anchor(config: Raw) -> tuple[Budget, Data]:
     settings, others = _split_fields(
         config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens"
     )
@@ -240,7 +241,7 @@ def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     return replace(budget, allocations=[replace(line, keep="best") for line in lines]), others
 
 
-def _to_octopus(budget: Budget) -> dict[str, Any]:
+def _to_octopus(budget: Budget) -> Data:
     caps = {section: budget.window if cap is None else cap for section, cap in budget.caps.items()}
     return {
         "MaxWorkingMemoryTokens": budget.window,
@@ -251,18 +252,16 @@ def _to_octopus(budget: Budget) -> dict[str, Any]:
     }
 
 
-def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+def _from_octopus(config: Raw) -> tuple[Budget, Data]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
     settings, others = _split_fields(
         {named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS)
     )
-    sizes: dict[str, Any] = {
-        _OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()
-    }
+    sizes: Data = {_OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()}
     return working_memory(**sizes), others
 
 
-def _to_plan_195(budget: Budget) -> dict[str, Any]:
+def _to_plan_195(budget: Budget) -> Data:
     outputs = [_amount(reserve.size) for reserve in budget.reserves if reserve.name == "output"]
     inside = {
         "total_tokens": budget.window,
@@ -273,7 +272,7 @@ def _to_plan_195(budget: Budget) -> dict[str, Any]:
     return {"context_budget": inside}
 
 
-def _section(a: Allocation) -> dict[str, Any]:
+def _section(a: Allocation) -> Data:
     optional = {name: i for name, i in PRIORITIES.items() if name != "required"}
     nearest = min(optional, key=lambda name: abs(optional[name] - a.importance))
     return {
@@ -288,12 +287,12 @@ def _amount(amount: Amount) -> int | str:
     return amount
 
 
-def _to_langchain(budget: Budget) -> dict[str, Any]:
+def _to_langchain(budget: Budget) -> Data:
     required = any(a.required for a in budget.allocations if a.section == "system")
     return {"max_tokens": budget.usable, **_LANGCHAIN, "include_system": required}
 
 
-def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+def _from_langchain(config: Raw) -> tuple[Budget, Data]:
     settings, others = _split_fields(config, {"max_tokens"}, "max_tokens")
     others = {"include_system": False} | others
     return trimmed(**settings), {
@@ -301,9 +300,7 @@ def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     }
 
 
-def _split_fields(
-    config: Mapping[str, Any], names: set[str], needed: str = ""
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_fields(config: Raw, names: set[str], needed: str = "") -> tuple[Data, Data]:
     """Split a configuration into known and unknown fields."""
     if needed and needed not in config:
         raise ValueError(f"Missing key {brief(needed)} in the configuration. Add it.")
@@ -313,8 +310,8 @@ def _split_fields(
     )
 
 
-_Write = Callable[[Budget], dict[str, Any]]
-_Read = Callable[[Mapping[str, Any]], tuple[Budget, dict[str, Any]]]
+_Write = Callable[[Budget], Data]
+_Read = Callable[[Raw], tuple[Budget, Data]]
 #: For each system, the role table and the functions that write and read its configuration.
 _SYSTEMS: dict[str, tuple[str, _Write, _Read]] = {
     "anchor": ("application", _to_anchor, _from_anchor),

@@ -22,7 +22,7 @@ from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Allocation, Budget, Reserve, brief, quoted
 from budgetkit.budget.errors import wrong_kind, wrong_type
-from budgetkit.message import Message, json_value
+from budgetkit.message import Data, Message, Raw, json_value
 from budgetkit.plan import Item, Plan
 from budgetkit.plan.decisions import REASONS, Grant, decisions_of
 from budgetkit.plan.plan import plan_of
@@ -52,12 +52,12 @@ def check_version(version: object, what: str) -> None:
         )
 
 
-def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
+def plan_parts(plan: Plan, texts: bool) -> Data:
     """Return a plan's data for saving, as a dictionary."""
     decisions = plan.decisions
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
-    parts: dict[str, Any] = {
+    parts: Data = {
         "budget": changed_fields(plan.budget),
         "grants": changed_fields(plan.grants),
         "items": changed_fields(whole),
@@ -75,7 +75,7 @@ def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
     return parts
 
 
-def _text(item: Item) -> dict[str, Any]:
+def _text(item: Item) -> Data:
     kind = "value"
     value = item.payload
     if isinstance(value, Message):
@@ -98,9 +98,7 @@ def state_reader() -> TypeAdapter[Any]:
     item = shape_of(
         Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None
     )
-    texts = list_of(
-        shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value"))
-    )
+    texts = list_of(shape("text", {"message": Data, "value": Any}, _payload, ("message", "value")))
     plan = {
         "budget": budget,
         "grants": list_of(shape_of(Grant)),
@@ -181,7 +179,7 @@ def _plan(
     )
 
 
-def roles_of(items: Sequence[Item]) -> dict[str, Any]:
+def roles_of(items: Sequence[Item]) -> Data:
     """Return the distinct role tables, and the index of each item's table.
 
     A role table maps message roles to sections. The result is empty if no item has a table.
@@ -199,7 +197,7 @@ def roles_of(items: Sequence[Item]) -> dict[str, Any]:
     return {"tables": tables, "items": places}
 
 
-def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]:
+def with_roles(items: list[Item], roles: Raw | None) -> list[Item]:
     """Return the items with their saved role tables."""
     if roles is None:
         return items

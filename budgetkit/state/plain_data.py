@@ -37,6 +37,7 @@ from typing_extensions import TypedDict
 from budgetkit.budget import Share, brief, one_line, quoted
 from budgetkit.budget.amounts import Amount
 from budgetkit.budget.errors import unknown_name, wrong_choice, wrong_kind, wrong_type
+from budgetkit.message import Data, Raw
 
 DEEPEST = 100  # nested lists and mappings that are saved; PyYAML reads about 300
 _LARGEST = 10**4_000  # Python reads numbers of up to 4,300 digits
@@ -266,9 +267,7 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
     return shape(kind.__name__.lower(), keys, make or kind, optional)
 
 
-def shape(
-    name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
-) -> Any:
+def shape(name: str, keys: Raw, make: Callable[..., Any], optional: Collection[str] = ()) -> Any:
     """Return the pydantic type of a mapping that `make` converts.
 
     >>> from pydantic import TypeAdapter
@@ -292,7 +291,7 @@ def list_of(entry_shape: Any) -> Any:
     return Annotated[list[entry_shape], FailFast()]
 
 
-def _check_keys(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
+def _check_keys(name: str, names: list[str], needed: list[str], data: object) -> Data:
     if not isinstance(data, Mapping):
         raise ValueError(wrong_kind(name, data, f"a mapping with keys {quoted(names)}"))
     if unknown := sorted(str(key) for key in data if key not in names):
@@ -304,7 +303,7 @@ def _check_keys(name: str, names: list[str], needed: list[str], data: object) ->
     return dict(data)
 
 
-def _make_checked(make: Callable[..., Any], fields: dict[str, Any]) -> Any:
+def _make_checked(make: Callable[..., Any], fields: Data) -> Any:
     try:
         return make(**fields)
     except (TypeError, AttributeError, ArithmeticError) as error:
@@ -320,7 +319,7 @@ _KINDS = {
 }
 
 
-def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
+def schema_of(reader: TypeAdapter[Any]) -> Data:
     """Return a reader's JSON Schema without field titles."""
     return {"$schema": GenerateJsonSchema.schema_dialect} | reader.json_schema(
         schema_generator=_Untitled

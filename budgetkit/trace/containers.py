@@ -18,7 +18,7 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -244,8 +244,7 @@ class Opener:
         with _explained(name):
             stream_size(unpack(stream, name), outflow)
         stream.seek(start)
-        unpacked = buffered(unpack(stream, name))
-        yield from _guarded_parts(inner.parts(unpacked, name.removesuffix(".gz")), name)
+        yield from inner.parts(buffered(unpack(stream, name)), name.removesuffix(".gz"))
 
     def members(self, stream: BinaryIO, name: str) -> Iterator[Part]:
         """Yield those files in a zip file that may contain conversations.
@@ -299,8 +298,7 @@ class Opener:
                     stream_size(_open_member(archive, member, name), self.outflow)
             for member in chosen:
                 unpacked = buffered(_open_member(archive, member, name))
-                inside = self.parts(unpacked, f"{name}/{member.filename}")
-                yield from _guarded_parts(inside, name)
+                yield from self.parts(unpacked, f"{name}/{member.filename}")
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise ValueError(
                 f"Cannot unpack {name}/{member.filename} ({error}). Compress it again."
@@ -409,16 +407,6 @@ def _explained(name: str) -> Iterator[None]:
         getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error),
     ) as error:
         raise ValueError(f"Cannot unpack {name} ({error}). Compress it again.") from None
-
-
-def _guarded_parts(parts: Iterable[Part], name: str) -> Iterator[Part]:
-    def guarded(values: Iterator[Numbered]) -> Iterator[Numbered]:
-        with _explained(name):
-            yield from values
-
-    with _explained(name):
-        for part, numbered in parts:
-            yield part, guarded(numbered)
 
 
 _PACKED: dict[bytes, Callable[[BinaryIO, str], Any]] = {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,18 @@ from budgetkit.trace.tally import (
 
 Counts = str | Model | Count
 _MOST_KEPT = 32
+
+
+def title_in(fields: Raw) -> str:
+    r"""Return the title among the fields of a conversation, or "".
+
+    >>> title_in({"title": " ", "name": "Late\nparcel"})
+    'Late parcel'
+    """
+    names = map(fields.get, ("title", "name"))
+    return next(
+        (" ".join(name.split()) for name in names if isinstance(name, str) and name.strip()), ""
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,11 +119,9 @@ class Trace:
     )
 
     def __repr__(self) -> str:
-        parts = {"messages": len(self.messages), "tools": len(self.tools)}
-        parts["passages"] = sum(len(passages) for passages in self.contexts.values())
-        named = ", ".join(
-            f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n
-        )
+        parts = {"message": len(self.messages), "tool": len(self.tools)}
+        parts["passage"] = sum(map(len, self.contexts.values()))
+        named = ", ".join(many(number, name) for name, number in parts.items() if number)
         return f"Trace({brief(self.id)}, {named})"
 
     def _repr_html_(self) -> str:
@@ -172,9 +183,7 @@ class Trace:
 
         If there is no title, this is the id.
         """
-        names = [*map(self.fields.get, ("title", "name"))]
-        title = next((name for name in names if isinstance(name, str) and name.strip()), self.id)
-        return one_line(title)
+        return one_line(title_in(self.fields) or self.id)
 
     @cached_property
     def model(self) -> str | None:
@@ -241,13 +250,18 @@ class Trace:
         """True if no message has text, a tool call or an image."""
         return all(message.is_silent for message in self.messages)
 
+    @property
+    def compactions(self) -> Sequence[Any]:
+        """The compactions recorded in the file, in order."""
+        return self.fields.get("compactions") or ()
+
     @cached_property
     def gone(self) -> Ints:
         """The index of the summary that replaced each message.
 
         A message that no summary replaced has the maximum int64 value.
         """
-        return gone(self.messages, self.fields.get("compactions"))
+        return gone(self.messages, self.compactions)
 
     @cached_property
     def uncounted(self) -> tuple[str, ...]:

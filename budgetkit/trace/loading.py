@@ -37,7 +37,7 @@ from budgetkit.requests.reading.formats import (
 from budgetkit.requests.reading.pairing import LocatedMessage
 from budgetkit.requests.reading.records import is_record
 from budgetkit.trace.containers import MEMBERS, Opener, Part
-from budgetkit.trace.conversation import Trace
+from budgetkit.trace.conversation import Trace, title_in
 from budgetkit.trace.importers import sessions, with_warnings
 from budgetkit.trace.importers.agents import stored_session
 from budgetkit.trace.importers.documents import as_plain, by_document, converted
@@ -275,7 +275,7 @@ class Loader:
             try:
                 conversations += self._split(entry, where, depth + 1)
             except NoConversationError as error:
-                title = _title(entry) if isinstance(entry, Mapping) else ""
+                title = title_in(entry) if isinstance(entry, Mapping) else ""
                 refused.append((f"{number:,} {brief(title)}" if title else f"{number:,}", error))
         if refused and not conversations:
             raise refused[0][1]
@@ -384,7 +384,7 @@ def load_trace(
     """
     trace_ids = []
     for place, trace in enumerate(iter_traces(source, progress, columns)):
-        if conversation in (place, trace.id, _title(trace.fields)):
+        if conversation in (place, trace.id, title_in(trace.fields)):
             return trace
         trace_ids.append(trace.id)
     last = len(trace_ids) - 1
@@ -448,7 +448,7 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     rows = [
         (
             trace.id,
-            _title(trace.fields),
+            title_in(trace.fields),
             trace.format,
             len(trace.messages),
             sum(len(message.text) for message in trace.messages),
@@ -514,12 +514,6 @@ def _name(source: Source) -> str:
     if isinstance(source, str | os.PathLike):
         return one_line(Path(source).name)
     return "conversation"
-
-
-def _title(value: Raw) -> str:
-    titles = (value.get(name) for name in ("title", "name"))
-    title = next((title for title in titles if isinstance(title, str)), "")
-    return " ".join(title.split())
 
 
 def _found(source: str | os.PathLike[str]) -> Any:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import budgetkit.frames as pd
 from budgetkit.counters import Count
-from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.message import SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.plan import Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.parts import objects_in
@@ -25,7 +25,7 @@ _OPTIONAL = [
 ]
 _TIMES = ["time", "started"]
 # The columns, and their values in records that lack them.
-_DEFAULTS: Mapping[str, Any] = {
+_DEFAULTS: Raw = {
     "message_index": -1,
     "model": "",
     **dict.fromkeys(
@@ -65,7 +65,7 @@ def usage_columns(trace: Trace) -> Usage:
         and ((place := row.get("message_index")) is None or place in places)
     ]
 
-    columns: dict[str, Any] = {}
+    columns: Data = {}
     for name, default in _DEFAULTS.items():
         values = [
             value if type(value := row.get(name)) is type(default) else default for row in rows

@@ -271,7 +271,7 @@ def test_only_the_owner_reads_the_file_of_bills(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["NaN", '"12"', "1e999", "[]", "true", "9" * 400])
-@pytest.mark.parametrize("field", ["cost", "requests", "model", "day", "parts", "starts"])
+@pytest.mark.parametrize("field", ["cost", "requests", "model", "day", "parts", "answers"])
 def test_a_bill_of_other_types_is_read_again(cache: Path, field: str, value: str) -> None:
     assert _requests(cache) == [3]
     bills = cache.read_text()

@@ -307,7 +307,7 @@ def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
     assert SECRET not in kept.read_text() and "shop" not in kept.read_text()
 
     read: list[object] = []
-    monkeypatch.setattr("budgetkit.lab.sessions.listing._bills_of_group", read.append)
+    monkeypatch.setattr("budgetkit.lab.sessions.listing._bill", read.append)
     assert run(["sessions"]) == 0
     assert capsys.readouterr().out == first and not read
     monkeypatch.undo()

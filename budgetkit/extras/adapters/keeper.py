@@ -5,7 +5,7 @@ The messages to send keep the framework's own objects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from itertools import count as counting
 from typing import Any
@@ -15,13 +15,12 @@ from budgetkit.conversation.sent import Request
 from budgetkit.conversation.trimming import trim, trim_budget
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter
-from budgetkit.message import Message
+from budgetkit.message import Data, Message, Raw
 from budgetkit.pruning import Policy
 from budgetkit.pruning.policies.systems import general_policy_of
 
 #: The field of a message for the framework's own object.
 NATIVE = "framework_object"
-Raw = dict[str, Any]
 Numbers = list[int | None]
 
 
@@ -58,7 +57,7 @@ class Keeper:
         policy: Policy | str | None = None,
         counter: AnyCounter | None = None,
         *,
-        tools: Sequence[Mapping[str, Any]] = (),
+        tools: Sequence[Raw] = (),
         conversations: int = 256,
         **more: Any,
     ) -> None:
@@ -72,18 +71,14 @@ class Keeper:
         self._numbers = counting()
         self._lock = ForkSafeLock()
 
-    def fit(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
-    ) -> list[Raw]:
+    def fit(self, messages: Sequence[Message], tools: Sequence[Raw] = ()) -> list[Data]:
         """Return the messages that fit into the next request."""
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, talk.request())
 
-    async def afit(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
-    ) -> list[Raw]:
+    async def afit(self, messages: Sequence[Message], tools: Sequence[Raw] = ()) -> list[Data]:
         """Return the messages that fit into the next request.
 
         Summaries that the policy asks for are awaited.
@@ -93,9 +88,7 @@ class Keeper:
         talk, numbers = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, await talk.arequest())
 
-    def _trimmed(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
-    ) -> list[Raw]:
+    def _trimmed(self, messages: Sequence[Message], tools: Sequence[Raw]) -> list[Data]:
         """Trim messages without a policy, and return the framework's own objects.
 
         Messages are identified by their position.
@@ -111,7 +104,7 @@ class Keeper:
         ]
 
     def _talk(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
+        self, messages: Sequence[Message], tools: Sequence[Raw]
     ) -> tuple[Conversation, Numbers]:
         """Continue the matching conversation, or start a new conversation."""
         keys = _keys(messages)
@@ -135,7 +128,7 @@ class Keeper:
         messages: Sequence[Message],
         numbers: Numbers,
         to: Request,
-    ) -> list[Raw]:
+    ) -> list[Data]:
         """Remember a conversation, and return the messages to send.
 
         The conversation is recognised later by its original or its trimmed messages, because some frameworks continue
@@ -143,8 +136,8 @@ class Keeper:
         """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # Summaries have no number.
-        now: dict[int | None, Raw] = dict(zip(numbers, natives, strict=True)) | {None: {}}
-        sent: list[Raw] = []
+        now: dict[int | None, Data] = dict(zip(numbers, natives, strict=True)) | {None: {}}
+        sent: list[Data] = []
         sent_numbers: Numbers = []
         for raw in to.messages:
             number = raw.get(NATIVE)

@@ -7,7 +7,7 @@ from typing import Any
 
 from budgetkit.extras.adapters.keeper import NATIVE, Keeper
 from budgetkit.files import extra
-from budgetkit.message import Message
+from budgetkit.message import Message, Raw
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 
@@ -125,7 +125,7 @@ def _message(native: Any) -> Message:
     return Message({**convert_to_openai_messages(native), NATIVE: native})
 
 
-def _native(raw: Mapping[str, Any]) -> Any:
+def _native(raw: Raw) -> Any:
     from langchain_core.messages import AIMessage, HumanMessage
 
     native = raw.get(NATIVE)
@@ -136,7 +136,7 @@ def _native(raw: Mapping[str, Any]) -> Any:
     return native
 
 
-def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
+def _schemas(tools: Sequence[Any]) -> list[Raw]:
     """Return the schemas of all tools except those run by the provider."""
     functions = [
         tool

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from budgetkit.extras.adapters.keeper import NATIVE, Keeper
-from budgetkit.message import Message
+from budgetkit.message import Data, Message, Raw
 
 Filter = Callable[[Any], Coroutine[Any, Any, Any]]
 
@@ -72,13 +72,13 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
     return fitted
 
 
-def _is_model_output(item: Mapping[str, Any]) -> bool:
+def _is_model_output(item: Raw) -> bool:
     return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith(
         "_output"
     )
 
 
-def _input_message(item: Mapping[str, Any]) -> dict[str, Any]:
+def _input_message(item: Raw) -> Data:
     if "role" in item:
         return {"role": item["role"], "content": _parts(item["content"])}
     return {
@@ -104,7 +104,7 @@ def _text(content: Any) -> str:
     )
 
 
-def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
+def _items(raw: Raw) -> Sequence[Any]:
     if NATIVE not in raw:
         return [{"role": "assistant", "content": raw["content"]}]  # a summary
     natives: Sequence[Any] = raw[NATIVE]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from budgetkit.extras.adapters.keeper import NATIVE, Keeper
-from budgetkit.message import Message
+from budgetkit.message import Data, Message, Raw
 
 Processor = Callable[[list[Any]], Coroutine[Any, Any, list[Any]]]
 
@@ -69,7 +69,7 @@ def _messages_of(native: Any) -> Iterator[Message]:
     yield Message({"role": "assistant", "content": text, **called, NATIVE: (native, None)})
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part(part: Any) -> Data:
     if part.part_kind == "user-prompt":
         content = (
             part.content if isinstance(part.content, str) else [*map(_content_part, part.content)]
@@ -92,7 +92,7 @@ def _result(part: Any) -> str | None:
     return None
 
 
-def _content_part(content: Any) -> str | dict[str, Any]:
+def _content_part(content: Any) -> str | Data:
     if isinstance(content, str):
         return content
     is_image = "image" in f"{content.kind} {getattr(content, 'media_type', '')}"
@@ -100,7 +100,7 @@ def _content_part(content: Any) -> str | dict[str, Any]:
     return {**shown, "hash": hash(repr(content))}  # distinguishes pictures
 
 
-def _native_message(raws: Sequence[Mapping[str, Any]]) -> Any:
+def _native_message(raws: Sequence[Raw]) -> Any:
     if NATIVE not in raws[0]:
         from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -113,7 +113,7 @@ def _native_message(raws: Sequence[Mapping[str, Any]]) -> Any:
     return native if is_unchanged else replace(native, parts=parts)
 
 
-def _native_part(raw: Mapping[str, Any]) -> Any:
+def _native_part(raw: Raw) -> Any:
     part = raw[NATIVE][1]
     if raw["role"] == "tool" and raw["content"] != _result(part):
         return replace(part, content=raw["content"])

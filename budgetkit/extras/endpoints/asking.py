@@ -16,7 +16,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import MOST_TOKENS, cache_file, is_count, kept_counts
 from budgetkit.extras.endpoints.exchange import Answer, Key, ask_all, key_from_environment
 from budgetkit.files import Table, read_toml
-from budgetkit.message import Data
+from budgetkit.message import Data, Raw
 from budgetkit.models import Model, model_name
 
 _SHOWN = 400  # bytes of an answer without a count
@@ -181,7 +181,7 @@ class ProviderCounter:
             )
         return [tokens[text] if text else 0 for text in texts]
 
-    def request(self, body: Mapping[str, Any]) -> int:
+    def request(self, body: Raw) -> int:
         """Count the tokens of one whole request.
 
         Parameters
@@ -201,7 +201,7 @@ class ProviderCounter:
         """
         return self.requests([body])[0]
 
-    def requests(self, bodies: Sequence[Mapping[str, Any]]) -> list[int]:
+    def requests(self, bodies: Sequence[Raw]) -> list[int]:
         """Count the tokens of several whole requests.
 
         Parameters
@@ -224,7 +224,7 @@ class ProviderCounter:
         return [answers[name] for name in names]
 
     def _ask(
-        self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
+        self, requests: Mapping[bytes, Raw], keep: Callable[[bytes, int], None]
     ) -> dict[bytes, int]:
         """Request counts, and store each count as it arrives.
 

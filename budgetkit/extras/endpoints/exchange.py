@@ -25,7 +25,7 @@ import anyio
 import anyio.from_thread
 import httpx
 
-from budgetkit.message import Data, replace_surrogates
+from budgetkit.message import Data, Raw, replace_surrogates
 from budgetkit.requests.reading.request import parsed
 
 _LONGEST = 8_192  # characters of a key
@@ -145,7 +145,7 @@ def ask_all(
     url: str,
     key: Key,
     timeout: float,
-    requests: Mapping[Name, Mapping[str, Any]],
+    requests: Mapping[Name, Raw],
     answered: Callable[[Name, Answer | str], bool],
 ) -> None:
     """Send all requests, a few at a time, until one fails.
@@ -154,7 +154,7 @@ def ask_all(
     one, as in Jupyter.
     """
 
-    async def answer(client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
+    async def answer(client: httpx.AsyncClient, body: Raw) -> Answer | str:
         """Send one request and return its answer, or describe the problem."""
         try:
             with anyio.fail_after(timeout):
@@ -172,7 +172,7 @@ def ask_all(
             anyio.create_task_group() as group,
         ):
 
-            async def one(name: Name, body: Mapping[str, Any]) -> None:
+            async def one(name: Name, body: Raw) -> None:
                 async with limiter:
                     if not answered(name, await answer(client, body)):
                         group.cancel_scope.cancel()
@@ -185,7 +185,7 @@ def ask_all(
         portal.call(ask)
 
 
-async def _exchange(client: httpx.AsyncClient, url: str, body: Mapping[str, Any]) -> Answer | str:
+async def _exchange(client: httpx.AsyncClient, url: str, body: Raw) -> Answer | str:
     """Send one request, and read the answer up to a limit."""
     written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
     content = replace_surrogates(written).encode()

@@ -43,6 +43,7 @@ from budgetkit.lab.figures.question import (
     table_rows,
 )
 from budgetkit.lab.figures.scales import INK, LETTER, width_of
+from budgetkit.message import Data
 from budgetkit.plan import Item, Plan
 
 MOST = 600  # points; more would overlap
@@ -199,7 +200,7 @@ def _draw_pieces(table: pd.DataFrame) -> Spec:
     notes = []
     data: list[Spec] = []
     for shade in _CYCLE:
-        more: dict[str, Any] = {
+        more: Data = {
             "textfont": {"color": ink(shade), "size": 12},
             "hoverinfo": "text",
             **_INSIDE,

@@ -30,7 +30,6 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN
 
 REPEATS = 120  # resampled corpora
 EACH = 100  # windows of each resampled corpus
-_AT_ONCE = 2_000_000  # documents drawn at once, so that memory stays small
 # Maximum documents drawn for one window. For a window with more, the mean is exact, and the spread is divided by the
 # square root of the ratio of both numbers.
 DRAWN = 150
@@ -59,10 +58,9 @@ class Resampled:
             kind = pd.factorize(errors[column])[0]
             if "source" in errors:
                 source = pd.factorize(errors["source"])[0]
-        order = np.lexsort((source, kind))
-        group = np.unique(np.stack((kind, source)), axis=1, return_counts=True)
-        exact, estimate = (errors[name].to_numpy(float)[order] for name in ("exact", "estimate"))
-        return cls(exact, np.maximum(estimate, 1), group[1], np.bincount(group[0][0]), seed)
+        groups, sizes = np.unique(np.stack((kind, source)), axis=1, return_counts=True)
+        exact, estimate = _tokens(errors)[:, np.lexsort((source, kind))]
+        return cls(exact, estimate, sizes, np.bincount(groups[0]), seed)
 
     def allowed(self, risk: float) -> float:
         """Return the share of drawn windows that may overflow."""
@@ -91,26 +89,34 @@ class Resampled:
         return np.array(ratios)
 
     def _filled(self, size: float, drawn: Ints, many: Ints, random: Generator) -> Floats:
-        exact = self.exact[drawn]
-        estimate = self.estimate[drawn]
+        """Return the ratios of windows, each filled from one of the drawn groups.
+
+        `drawn` are the positions of the documents, and `many` are the sizes of their groups.
+        """
         starts = np.cumsum(many) - many
-        sums = np.add.reduceat(estimate, starts)
-        documents = np.maximum(1, np.rint(size * many / sums)).astype("int64")  # in a window
+        group = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
+        exact, estimate = (
+            np.add.reduceat(column[drawn], starts)[group] for column in (self.exact, self.estimate)
+        )
+        documents = np.maximum(1, np.rint(size * many[group] / estimate)).astype("int64")
         fill = np.minimum(documents, DRAWN)
-        mean = np.add.reduceat(exact, starts) / sums
-        narrower = np.sqrt(fill / documents)
-        chosen = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
-        ratios = []
-        batch = np.cumsum(fill[chosen]) // _AT_ONCE
-        for number in np.unique(batch):
-            part = chosen[batch == number]
-            first = np.cumsum(fill[part]) - fill[part]
-            sizes = np.repeat(many[part], fill[part])
-            inside = np.repeat(starts[part], fill[part]) + _below(sizes, random)
-            ratio = np.add.reduceat(exact[inside], first) / np.add.reduceat(estimate[inside], first)
-            narrowed = mean[part] + (ratio - mean[part]) * narrower[part]
-            ratios.append(np.where(narrower[part] < 1, narrowed, ratio))
-        return np.concatenate(ratios)
+        first = np.cumsum(fill) - fill
+        inside = _below(np.repeat(many[group], fill), random)
+        places = drawn[np.repeat(starts[group], fill) + inside]
+        ratio = np.add.reduceat(self.exact[places], first) / np.add.reduceat(
+            self.estimate[places], first
+        )
+        mean = exact / estimate
+        narrowed = mean + (ratio - mean) * np.sqrt(fill / documents)
+        return np.where(fill < documents, narrowed, ratio)
+
+
+def _tokens(errors: pd.DataFrame) -> Floats:
+    """Return the exact and the estimated tokens of documents, as two rows.
+
+    An estimate is at least 1.
+    """
+    return np.stack((errors["exact"].to_numpy(float), np.maximum(errors["estimate"], 1)))
 
 
 def _within(many: Ints, chosen: Ints, random: Generator) -> Ints:
@@ -146,7 +152,7 @@ class Sources:
 
     Attributes
     ----------
-    documents : list of tuple of array
+    documents : list of float64 array, shape (2, documents of the group)
         The exact and the estimated tokens of each group's documents.
     classes, kinds, sources : int64 array, shape (groups,)
         Numbers of each group's class, kind and source.
@@ -156,7 +162,7 @@ class Sources:
         The source of each group; a document without a source is its own source.
     """
 
-    documents: Sequence[tuple[Floats, Floats]]
+    documents: Sequence[Floats]
     classes: Ints
     kinds: Ints
     sources: Ints
@@ -176,28 +182,21 @@ class Sources:
             source = np.arange(len(errors))
         labels = list(zip(*(errors[column].astype(str) for column in columns), strict=True))
         kind, names = pd.factorize(pd.Series(labels, dtype=object))
-        pairs, first, group = np.unique(
-            np.stack((kind, source)), axis=1, return_index=True, return_inverse=True
+        (group_kinds, group_sources), first, sizes = np.unique(
+            np.stack((kind, source)), axis=1, return_index=True, return_counts=True
         )
         # Documents used as sources vary as sources do, but only named sources count.
         named = np.arange(len(errors)).astype(str)
         if "source" in errors:
             named = np.where(errors["source"] == "", named, errors["source"].astype(str))
-        order = np.argsort(group.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(group.ravel()))[:-1]
+        tokens = _tokens(errors)[:, np.lexsort((source, kind))]
         parents = [label[:-1] for label in names]
         parent = pd.factorize(pd.Series(parents, dtype=object))[0]
         return cls(
-            documents=list(
-                zip(
-                    np.split(errors["exact"].to_numpy(float)[order], ends),
-                    np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
-                    strict=True,
-                )
-            ),
-            classes=parent[pairs[0]],
-            kinds=pairs[0],
-            sources=pairs[1],
+            documents=np.split(tokens, np.cumsum(sizes)[:-1], axis=1),
+            classes=parent[group_kinds],
+            kinds=group_kinds,
+            sources=group_sources,
             labels=list(names),
             names=[str(name) for name in named[first]],
         )
@@ -231,11 +230,10 @@ class Sources:
 
         # Between kinds of one class, beyond the variance of their sources.
         degrees = np.bincount(class_of, minlength=classes) - 1.0
-        apart = np.zeros(classes)
-        for number in np.flatnonzero(degrees > 0).tolist():
-            of_class = class_of == number
-            explained = within[number] * float(np.mean(1 / many[of_class]))
-            apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
+        of_class = pd.DataFrame({"mean": means, "inverse": 1 / many}).groupby(class_of)
+        explained = within * of_class["inverse"].mean()
+        # The variance of a class with one kind is NaN.
+        apart = np.nan_to_num(np.maximum(0.0, of_class["mean"].var() - explained))
         shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
         between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
         return np.maximum(within, _LEAST_VARIANCE), between

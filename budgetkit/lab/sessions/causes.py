@@ -56,8 +56,7 @@ def events(trace: Trace, usage: Usage) -> Usage:
     latest = np.maximum.accumulate(np.where(is_placed, np.arange(len(is_placed)), -1))
     places = np.where(latest >= 0, usage["message_index"][latest], -1)
     before = np.concatenate(([-1], places[:-1]))
-    compactions = trace.fields.get("compactions") or ()
-    summaries = [entry["at"] for entry in compactions if isinstance(entry.get("at"), int)]
+    summaries = [entry["at"] for entry in trace.compactions if isinstance(entry.get("at"), int)]
     users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
     settings = trace.fields.get("settings") or ()
     models = usage["model"]

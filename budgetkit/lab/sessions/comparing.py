@@ -162,8 +162,8 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
             policy = replace(with_compaction(policy, triggers=triggers), assumed=assumed)
         outcomes[name] = setup.outcome(name, policy)
     rows = {name: setup.row(outcome) for name, outcome in outcomes.items()}
-    unknown = float("nan")
-    attrs: dict[Any, Any] = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
+    unknown = ("replayed", "replay_error", "rule_error")
+    attrs: dict[Any, Any] = dict.fromkeys(unknown, float("nan"))
     attrs |= {"own_trigger": setup.acts_at, "unlogged_summaries": 0, "disproved": setup.disproved}
     attrs["price_gap"] = setup.session.price_gap if setup.session else ""
     if setup.session is not None:

@@ -81,7 +81,7 @@ def summaries_of(trace: Trace) -> Flags:
     [False, True]
     """
     is_summary = np.zeros(len(trace.messages), "bool")
-    for compaction in trace.fields.get("compactions") or ():
+    for compaction in trace.compactions:
         at = int(compaction["at"])
         is_summary[at : at + int(compaction.get("messages", 1))] = True
     return is_summary
@@ -289,9 +289,10 @@ def agents(session: Session) -> pd.DataFrame:
         NaN if no price is known).
     """
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
-    rows = [{"line": "main line", "side_chain": False, **session.totals()}]
-    rows += [
-        {"line": agent.trace.id, "side_chain": True, **agent.totals()} for agent in session.agents
+    lines = {"main line": session} | {agent.trace.id: agent for agent in session.agents}
+    rows = [
+        {"line": line, "side_chain": agent is not session, **agent.totals()}
+        for line, agent in lines.items()
     ]
     return pd.DataFrame(rows)[columns]
 

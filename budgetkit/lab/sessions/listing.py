@@ -16,21 +16,22 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from glob import escape
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from budgetkit.budget import brief
 from budgetkit.files import database_rows, plain_name, read_table, write_whole
+from budgetkit.message import Data, Raw
+from budgetkit.requests.reading.formats import value_at
 from budgetkit.requests.reading.request import parsed
 
 if TYPE_CHECKING:
@@ -77,12 +78,6 @@ class SessionFile:
         return datetime.fromtimestamp(min(max(_YEAR_1, self.modified / 1e9), _YEAR_9999), UTC)
 
     @property
-    def key(self) -> str:
-        """A checksum of the state of the session's and sub-agents' files."""
-        parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in (self, *self.agents)]
-        return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
-
-    @property
     def project(self) -> str:
         """The name of the session's folder, or "" if unknown.
 
@@ -94,14 +89,25 @@ class SessionFile:
             head = stream.read(_HEADER)
         for line in head.splitlines()[:40]:
             if b'"cwd"' in line and not place:
-                with suppress(AttributeError):
-                    record = parsed(line)
-                    inside = (
-                        record.get("payload") or record.get("data", {}).get("context") or record
-                    )
-                    place = record.get("cwd") or inside.get("cwd")
+                place = value_at(parsed(line), "cwd|payload.cwd|data.context.cwd")
         name = str(place or "").replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
         return name.encode("utf-8", "replace").decode()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A session to bill without those of its answers that earlier sessions contain."""
+
+    file: SessionFile
+    copied: frozenset[str] = frozenset()  # checksums of the answers' ids
+
+    @cached_property
+    def key(self) -> str:
+        """A checksum of the copied answers and of the state of the session's files."""
+        files = (self.file, *self.file.agents)
+        parts = [f"{file.path}\0{file.size}\0{file.modified}" for file in files]
+        text = "\0".join([*parts, *sorted(self.copied)])
+        return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def sessions(
@@ -164,9 +170,7 @@ def sessions(
     return table
 
 
-def rows_of(
-    files: list[SessionFile], bills: list[dict[str, Any]] | None = None
-) -> list[dict[str, Any]]:
+def rows_of(files: list[SessionFile], bills: list[Data] | None = None) -> list[Data]:
     """Return one row per session, with its bill if `bills` is given."""
     return [
         {
@@ -275,7 +279,7 @@ def bills_of(
     files: list[SessionFile],
     progress: Callable[[int], None] | None = None,
     in_processes: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[Data]:
     """Return the bill of each session, reading only those not cached.
 
     Parameters
@@ -300,7 +304,7 @@ def bills_of(
     >>> [row["requests"] for row in bills_of(files) if row["requests"]]
     [139]
     """
-    kept: dict[str, Any] = {}
+    kept: Data = {}
     path = _bills_path()
     if path is not None:
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -308,29 +312,24 @@ def bills_of(
             if content["by"] == _written_by():
                 bills = content["bills"].items()
                 kept = {key: row for key, row in bills if row.pop("check", "") == _checksum(row)}
-    keys = {file.path: file.key for file in files}
-    unread = [[file] for file in files if keys[file.path] not in kept]
     number = len(kept)
-    try:
-        for (file,), (row,) in _read(unread, progress, in_processes):
-            kept[keys[file.path]] = row
 
-        # A resumed session may repeat the records of an earlier one. Sessions that begin with the same answer are read
-        # together; the key of a later session depends on all the earlier ones.
-        groups: dict[str, list[SessionFile]] = {}
+    def read(tasks: Iterable[Task]) -> None:
+        unread = {task.key: task for task in tasks if task.key not in kept}
+        rows = _read([*unread.values()], progress, in_processes)
+        for key, row in zip(unread, rows, strict=True):
+            kept[key] = row
+
+    tasks = {file.path: Task(file) for file in files}
+    try:
+        read(tasks.values())
+        # A resumed session may repeat the answers of an earlier one, so it is read again without them.
+        earlier: set[str] = set()
         for file in sorted(files, key=lambda file: file.modified):
-            starts = kept[keys[file.path]]["starts"]
-            group = next((groups[start] for start in starts if start in groups), [])
-            group.append(file)
-            groups |= dict.fromkeys(starts, group)
-        copies = [*{id(group): group for group in groups.values()}.values()]
-        for group in copies:
-            for earlier, file in pairwise(group):
-                both = keys[earlier.path] + keys[file.path]
-                keys[file.path] = sha256(both.encode()).hexdigest()
-        unread = [group for group in copies if any(keys[file.path] not in kept for file in group)]
-        for group, rows in _read(unread, progress, in_processes):
-            kept |= {keys[file.path]: row for file, row in zip(group, rows, strict=True)}
+            answers = kept[tasks[file.path].key]["answers"].split()
+            tasks[file.path] = Task(file, frozenset(earlier.intersection(answers)))
+            earlier.update(answers)
+        read(tasks.values())
     finally:
         if path is not None and len(kept) > number:
             # If the folder is read-only, bills are not cached.
@@ -344,50 +343,45 @@ def bills_of(
                 }
                 content = {"by": _written_by(), "bills": newest}
                 write_whole(path, json.dumps(content).encode())
-    return [kept[keys[file.path]] for file in files]
+    return [kept[task.key] for task in tasks.values()]
 
 
-def _checksum(row: dict[str, Any]) -> str:
+def _checksum(row: Data) -> str:
     """Return the checksum of a bill, which shows that its cached copy is unchanged."""
     return sha256(json.dumps(row).encode()).hexdigest()
 
 
 def _read(
-    groups: list[list[SessionFile]], progress: Callable[[int], None] | None, in_processes: bool
-) -> Iterator[tuple[list[SessionFile], list[dict[str, Any]]]]:
-    """Read the bills of groups of sessions, and report progress.
-
-    In a group, each request is billed once.
-    """
-    coming = (_read_in_processes if in_processes else partial(map, _bills_of_group))(groups)
-    left = sum(map(len, groups))
+    tasks: list[Task], progress: Callable[[int], None] | None, in_processes: bool
+) -> Iterator[Data]:
+    """Read the bills of sessions, and report progress."""
+    coming = (_read_in_processes if in_processes else partial(map, _bill))(tasks)
     try:
-        for group in groups:
+        for left in range(len(tasks), 0, -1):
             if progress is not None:
                 progress(left)
-            rows, notes = next(coming)
+            row, notes = next(coming)
             for note in notes:
-                warnings.warn(note, stacklevel=3)
-            left -= len(group)
-            yield group, rows
+                warnings.warn(note, stacklevel=4)
+            yield row
     finally:
         if progress is not None:
             progress(0)
 
 
-#: The bills of a group of sessions, and the warnings about their files.
-Bills = tuple[list[dict[str, Any]], list[Warning | str]]
+#: The bill of a session, and the warnings about its files.
+BillAndNotes = tuple[Data, list[Warning | str]]
 
 
-def _read_in_processes(groups: list[list[SessionFile]]) -> Iterator[Bills]:
+def _read_in_processes(tasks: list[Task]) -> Iterator[BillAndNotes]:
     """Read the bills of sessions in order, in several processes if worthwhile."""
     from concurrent import futures  # cached bills need no processes
     from multiprocessing import get_context
     from signal import SIG_IGN, SIGINT, signal
 
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    size = sum(file.size for group in groups for file in group)
-    workers = min(cores, len(groups), size // _PROCESS_SHARE)
+    size = sum(task.file.size for task in tasks)
+    workers = min(cores, len(tasks), size // _PROCESS_SHARE)
     done = 0
     if workers > 1:
         # If processes cannot start, or one is killed, the remaining bills are read here.
@@ -395,50 +389,45 @@ def _read_in_processes(groups: list[list[SessionFile]]) -> Iterator[Bills]:
             context = get_context("fork" if sys.platform == "linux" else "spawn")
             pool = futures.ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN))
             try:
-                for bills in pool.map(_bills_of_group, groups):
+                for bill in pool.map(_bill, tasks):
                     done += 1
-                    yield bills
+                    yield bill
             finally:
                 pool.shutdown(cancel_futures=True)
-    yield from map(_bills_of_group, groups[done:])
+    yield from map(_bill, tasks[done:])
 
 
-def _bills_of_group(files: list[SessionFile]) -> Bills:
-    """Read the bills of sessions, without requests that an earlier session contains.
+def _bill(task: Task) -> BillAndNotes:
+    """Read the bill of a session, without its copied answers.
 
-    A bill includes sub-agents, but cache misses and compactions of the main agent only. If a session cannot be read,
+    A bill includes sub-agents, but cache misses and compactions of the main agent only. If the session cannot be read,
     its sums are None. The sum of warnings includes those about files of sub-agents, because a cached bill has only
     their number.
     """
     module = import_module("budgetkit.lab.sessions.session")
-    seen: set[str] = set()
-    rows = []
-    notes: list[Warning | str] = []
-    for file in files:
-        starts: list[str] = []
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            try:
-                session = module.Session(file.path)
-                parts = session.parts(seen)
-                # The misses and compactions of sub-agents are left out.
-                own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
-                parts += [part | own for agent in session.agents for part in agent.parts(seen)]
-                parts[-1]["warnings"] += len(caught)
-                parts[-1]["missing"] += len(caught)
-                totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
-                totals["model"] = session.model
-                for recorded in (session, *session.agents):
-                    starts += recorded.starts
-                    seen.update(filter(None, recorded.columns["id"]))
-            except (ValueError, OSError, TypeError):
-                parts, totals = [{}], dict.fromkeys(BILLED)
-        marks = [sha256(id.encode()).hexdigest()[:16] for id in starts]
-        rows.append(_known(totals) | {"parts": [*map(_known, parts)], "starts": marks})
-        notes += [warning.message for warning in caught]
-    return rows, notes
+    marks: dict[str, str] = {}  # checksums of the answers' ids
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            session = module.Session(task.file.path)
+            for recorded in (session, *session.agents):
+                for id in filter(None, recorded.columns["id"]):
+                    marks[id] = sha256(id.encode()).hexdigest()[:12]
+            copied = {id for id, mark in marks.items() if mark in task.copied}
+            parts = session.parts(copied)
+            # The misses and compactions of sub-agents are left out.
+            own = {"misses": 0, "missed_cost": 0.0, "compactions": 0}
+            parts += [part | own for agent in session.agents for part in agent.parts(copied)]
+            parts[-1]["warnings"] += len(caught)
+            parts[-1]["missing"] += len(caught)
+            totals = {name: sum(part[name] for part in parts) for name in BILLED[:-1]}
+            totals["model"] = session.model
+        except (ValueError, OSError, TypeError):
+            parts, totals = [{}], dict.fromkeys(BILLED)
+    row = _known(totals) | {"parts": [*map(_known, parts)], "answers": " ".join(marks.values())}
+    return row, [warning.message for warning in caught]
 
 
-def _known(sums: Mapping[str, Any]) -> dict[str, Any]:
+def _known(sums: Raw) -> Data:
     """Replace NaN with None, because JSON has no NaN."""
     return {name: None if value != value else value for name, value in sums.items()}
 

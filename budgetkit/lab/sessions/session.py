@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
 
 import numpy as np
@@ -199,10 +199,6 @@ class Session:
     @cached_property
     def _billed(self) -> dict[str, Ints]:
         return {name: self.columns[column].astype("int64") for column, name in _BILLED.items()}
-
-    @property
-    def _compactions(self) -> Sequence[Data]:
-        return self.trace.fields.get("compactions") or ()
 
     @cached_property
     def _misses(self) -> list[Miss]:
@@ -392,7 +388,7 @@ class Session:
         places = self.columns["message_index"]
         writes_summary = self.columns["is_summary"]
         rows = []
-        for compaction in self._compactions:
+        for compaction in self.trace.compactions:
             at = compaction["at"]
             before = prompt[~writes_summary & (places >= 0) & (places < at)].tolist()
             row = _COMPACTION | {
@@ -488,7 +484,7 @@ class Session:
             "missed": missed,
             "missed_cost": sum((miss.cost for miss in self._misses), 0.0),
             "unexplained": strange / missed if missed else 0.0,
-            "compactions": len(self._compactions),
+            "compactions": len(self.trace.compactions),
             "missing": len(self.missing),
         }
 
@@ -518,24 +514,13 @@ class Session:
         last = [*parts.values()][-1]
         # A compaction is copied if the next request is.
         places = self.columns["message_index"]
-        for compaction in self._compactions:
+        for compaction in self.trace.compactions:
             following = [*self.columns["id"][places > compaction["at"]], ""][0]
             last["compactions"] += following not in seen
         last["warnings"] = sum(map(bool, (*self.trace.warnings, self.unpriced, self.price_gap)))
         last["missing"] = len(self.missing)
         last["copied"] = sum(id in seen for id in ids)
         return [*parts.values()]
-
-    @property
-    def starts(self) -> list[str]:
-        """The ids of the first answer, and of the first one after each compaction.
-
-        A copy of the session has at least one of these answers.
-        """
-        ids = self.columns["id"]
-        places = self.columns["message_index"]
-        ends = [-2, -1, *(row["at"] for row in self._compactions)]
-        return [id for end in ends for id in [*filter(None, ids[places > end])][:1]]
 
     @property
     def sentence(self) -> str:
@@ -628,21 +613,24 @@ class Session:
         if self.prices is not None:
             short, long = (prices_of(self.prices, hour) or Prices("") for hour in (False, True))
             return ((short, long),) * len(self.columns["model"])
-        # No listed price changes within half an hour.
-        halves = np.nan_to_num(self.columns["time"] // _HALF_HOUR, nan=-1.0).tolist()
-        names = (self.columns[name].tolist() for name in ("model", "tier", "region"))
-        keys = [*zip(halves, *names, strict=True)]
-        rates = {}
-        for key in dict.fromkeys(keys):
-            half, name, tier, region = key
+        same: dict[Prices, Prices] = {}  # requests at the same prices have the same objects
+
+        @cache
+        def rates(half: float, model: str | None, tier: str, region: str) -> tuple[Prices, Prices]:
             on = datetime.fromtimestamp(half * _HALF_HOUR, UTC) if half >= 0 else None
-            rates[key] = tuple(
-                known_prices(name, on, hour=hour, tier=tier, region=region) if name else Prices("")
+            short, long = (
+                known_prices(model, on, hour=hour, tier=tier, region=region)
+                if model
+                else Prices("")
                 for hour in (False, True)
             )
-        # Requests at the same prices have the same objects.
-        same = {prices: prices for pair in rates.values() for prices in pair}
-        return tuple((same[short], same[long]) for short, long in map(rates.__getitem__, keys))
+            return same.setdefault(short, short), same.setdefault(long, long)
+
+        # No listed price changes within half an hour.
+        halves = np.nan_to_num(self.columns["time"] // _HALF_HOUR, nan=-1.0).tolist()
+        return tuple(
+            map(rates, halves, *(self.columns[name] for name in ("model", "tier", "region")))
+        )
 
     @cached_property
     def _rows_by_rates(self) -> dict[tuple[Prices, Prices], list[int]]:

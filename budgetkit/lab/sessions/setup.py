@@ -215,7 +215,7 @@ class ReplaySetup:
         """
         cost = (row["least"] + row["most"]) / 2
         if self.session is not None:
-            if "manual" in [at.get("trigger") for at in self.session.trace.fields["compactions"]]:
+            if "manual" in [at.get("trigger") for at in self.session.trace.compactions]:
                 return float("nan")
             if (self.session.compactions()["call"] == NOT_LOGGED).all():
                 cost -= row["summary_cost"]
@@ -420,7 +420,7 @@ def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int 
     """
     marks = []
     usage = usage_columns(trace)
-    for compaction in trace.fields.get("compactions") or ():
+    for compaction in trace.compactions:
         if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
             places = usage["message_index"]
             prompts = usage["context_tokens"][(places >= 0) & (places < compaction["at"])]
@@ -452,7 +452,7 @@ def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
     else:
         with catch_warnings(action="ignore"), suppress(ValueError):
             known = model(name or "", unknown="raise").window
-        if trace.fields.get("compactions") and largest <= USUAL_WINDOW:
+        if trace.compactions and largest <= USUAL_WINDOW:
             known = min(known, USUAL_WINDOW)
     if largest > known:
         return max(int(largest), EXTENDED_WINDOW), known
@@ -472,7 +472,7 @@ def _with_unlogged(trace: Trace) -> Trace:
             "first_kept": compaction.get("first_kept", compaction["at"]) + 1,
             "kept": [slot + 1 for slot in compaction.get("kept") or () if type(slot) is int],
         }
-        for compaction in trace.fields.get("compactions") or ()
+        for compaction in trace.compactions
     ]
     # If the log begins with an answer, its prompt cannot be replayed.
     usage = [

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.files import Table, read_rows, read_toml
+from budgetkit.message import Data, Raw
 from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
 from budgetkit.pruning.policies.pruners import (
     CapResults,
@@ -151,7 +152,7 @@ _PLAIN: Final[Mapping[str, Callable[..., Policy]]] = {
 }
 
 
-def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
+def _rule(row: Raw, summary_tokens: int) -> Policy:
     """Build a rule from a row of data/systems.toml."""
     fields = {name: value for name, value in row.items() if name != "act"}
     for name in ("trigger", "target", "keep_tail"):
@@ -167,7 +168,7 @@ def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
 
 
 #: The rows of data/systems.toml by name.
-SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
+SYSTEMS: Final[Mapping[str, Data]] = Table(lambda: read_rows("systems.toml", "system"))
 
 
 #: All named policies: budgetkit's own with usual numbers, and the rows of systems.toml.

@@ -30,6 +30,16 @@ COPIED = "Not counted: {} request{} copied from an earlier session."
 UNREADABLE = "{} record{} could not be read."
 
 
+def text_or_none(value: Any) -> str | None:
+    """Return a text, or None if it is empty or the value is not a text."""
+    return value or None if isinstance(value, str) else None
+
+
+def without_fields(value: Raw, *names: str) -> Data:
+    """Return the fields of an object that do not have one of the names."""
+    return {name: field for name, field in value.items() if name not in names}
+
+
 def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
     """Return the usage of a request, or None if it is empty.
 

@@ -27,7 +27,9 @@ from budgetkit.trace.importers import (
     billed,
     count_damaged,
     notes_of,
+    text_or_none,
     unknown_kinds,
+    without_fields,
 )
 from budgetkit.trace.jsonl import Numbered
 
@@ -76,8 +78,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         items: list[Any] = []
         if kind == "session_meta" or (kind is None and "id" not in about):
             # Codex repeats this record whenever it resumes a session; only the first one is used.
-            instructions = value_at(payload, "base_instructions.text|instructions")
-            if isinstance(instructions, str) and instructions and "id" not in about:
+            instructions = text_or_none(value_at(payload, "base_instructions.text|instructions"))
+            if instructions and "id" not in about:
                 items = [{"role": "system", "content": instructions}]
             known = {name: value_at(payload, name) for name in ("id", "model")}
             about = without_empty(**known) | about
@@ -170,7 +172,7 @@ def gemini_documents(session: Raw) -> list[Data]:
     [{'text': 'Hello world'}]
     """
     # A session of either file format has a header and records.
-    header = {name: value for name, value in session.items() if name != "messages"}
+    header = without_fields(session, "messages")
     records = as_list(session.get("messages"))
     unreadable = count_damaged(records, "gemini-cli")
     if isinstance(session.get("lines"), list):
@@ -180,17 +182,17 @@ def gemini_documents(session: Raw) -> list[Data]:
         for line in objects_in(session["lines"]):
             if isinstance(line.get("$set"), Mapping):
                 fields = line["$set"]
-                header |= {name: field for name, field in fields.items() if name != "messages"}
+                header |= without_fields(fields, "messages")
                 by_id |= {
                     record["id"]: record
                     for record in objects_in(fields.get("messages"))
-                    if isinstance(record.get("id"), str)
+                    if text_or_none(record.get("id"))
                 }
             elif "$rewindTo" in line:
                 # remove the reverted record and all after it
                 names = [*by_id, line["$rewindTo"]]
                 by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
-            elif isinstance(line.get("id"), str) and "type" in line:
+            elif text_or_none(line.get("id")) and "type" in line:
                 by_id[line["id"]] = line
             else:
                 header |= line
@@ -260,14 +262,6 @@ def _about(record: Raw) -> Data:
     )
 
 
-# Roles by the kind of a record.
-_SPEAKERS = {"command_output": "function"} | dict.fromkeys(
-    ("task", "user_feedback", "user_feedback_diff"), "user"
-)
-_SPEAKERS |= dict.fromkeys(
-    ["text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup"],
-    "assistant",
-)
 _NOTE = "Read from Cline's window. For the actual prompts, load api_conversation_history.json from the same folder."
 
 
@@ -286,8 +280,8 @@ def cline_conversation(value: Raw) -> Data:
     usage: list[Data] = []
     for record in value["messages"]:
         raw = raw_of(record)
-        text = value_at(raw, "text")
-        if not isinstance(text, str) or not text:
+        text = text_or_none(value_at(raw, "text"))
+        if text is None:
             continue
         kind = raw.get("say", raw.get("ask"))
         time = raw.get("ts")
@@ -299,7 +293,11 @@ def cline_conversation(value: Raw) -> Data:
             model = value_at(raw, "modelInfo.modelId")
             counted = billed(numbers, len(shown), model, time=time, started=time)
             usage += [counted] if counted else []
-        elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
+        elif (
+            role := "user"
+            if kind == "text" and not shown
+            else format_table("shown_by_cline").get(str(kind))
+        ):
             shown.append({"role": role, "content": text, "timestamp": time})
     for row in usage:
         if row["message_index"] == len(shown):  # the request was never answered
@@ -308,9 +306,6 @@ def cline_conversation(value: Raw) -> Data:
     notes = [_NOTE, *notes_of({UNREADABLE: unreadable})]
     conversation = {"messages": shown, "format": "cline-ui", "warnings": notes}
     return conversation | without_empty(usage=usage)
-
-
-_SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
 
 
 def opencode_conversation(value: Raw) -> Data:
@@ -359,10 +354,13 @@ def opencode_conversation(value: Raw) -> Data:
 
     notes = notes_of({UNREADABLE: unreadable}) + unknown_kinds(unknown)
     notes += pair_results(messages, strict=False)
-    about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
-    session = {name: field for name, field in about.items() if field is not None}
-    session |= {"messages": messages, "format": "opencode"}
-    return session | without_empty(usage=usage, compactions=compactions, warnings=notes)
+    return {"messages": messages, "format": "opencode"} | without_empty(
+        id=value_at(value, "info.id"),
+        title=value_at(value, "info.title"),
+        usage=usage,
+        compactions=compactions,
+        warnings=notes,
+    )
 
 
 def stored_session(source: str | PathLike[str]) -> Data | None:
@@ -415,7 +413,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
     for part in parts:
         kind = part.get("type")
         if kind in ("text", "reasoning"):
-            if isinstance(text := part.get("text"), str) and text:
+            if text := text_or_none(part.get("text")):
                 content.append({"type": kind, "text": text})
         elif kind == "tool":
             id = part.get("callID") or part.get("id")
@@ -429,7 +427,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
         elif kind == "file":
             is_picture = str(part.get("mime")).startswith("image/")
             content.append({**part, "type": "image" if is_picture else "file"})
-        elif kind not in _SILENT:
+        elif kind not in format_table("marks")["opencode_aside"]:
             unknown[str(kind)] += 1
     if not (content or calls):
         return []

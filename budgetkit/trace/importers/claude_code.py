@@ -9,53 +9,39 @@ messages are in no later request, but its requests were billed, so their usage i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from itertools import chain
 from typing import Any
 
 from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.pairing import LocatedMessage, pair_results, raw_of
-from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.parts import as_list, objects_in
 from budgetkit.requests.reading.records import Records, read_records, unsent_notes
-from budgetkit.trace.importers import COPIED, billed, notes_of
+from budgetkit.trace.importers import COPIED, billed, notes_of, text_or_none
 from budgetkit.trace.jsonl import Numbered
 
 
-def on_branch(records: Sequence[Raw]) -> list[bool]:
-    """Return for each record whether it is on the current branch.
+def followed(records: Sequence[Raw]) -> list[bool]:
+    """Return for each record whether the last message continues it.
 
-    A record without an id or with a missing parent follows the previous record. If one record of an answer is on the
-    branch, all records of the answer and the results of its calls are on it, too.
+    A record without an id or with a missing parent follows the previous record.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
-    >>> on_branch([record("a", None), record("b", "a"), record("c", "a")])
+    >>> followed([record("a", None), record("b", "a"), record("c", "a")])
     [True, False, True]
     """
     parents = _parents(records)
     places = (place for place in reversed(range(len(records))) if _is_event(records[place]))
-    counts = [False] * len(records)
-
-    # Follow the parents from the last message to the first.
+    is_followed = [False] * len(records)
     place = next(places, -1)
-    while place >= 0 and not counts[place]:
-        counts[place] = True
+    while place >= 0 and not is_followed[place]:
+        is_followed[place] = True
         place = parents[place]
-
-    # An answer written over several records counts as a whole, and so do the results of its calls.
-    answers = {_answer_id(record) for record in compress(records, counts)} - {None}
-    calls: set[Any] = set()
-    for place, record in enumerate(records):
-        counts[place] = counts[place] or _answer_id(record) in answers
-        if counts[place]:
-            calls.update(_ids(record, "tool_use", "id"))
-    return [
-        is_counted or bool(calls.intersection(_ids(record, "tool_result", "tool_use_id")))
-        for record, is_counted in zip(records, counts, strict=True)
-    ]
+    return is_followed
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
@@ -65,37 +51,24 @@ def _parents(records: Sequence[Raw]) -> list[int]:
     """
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
-        places.setdefault(_name(record.get("uuid", record.get("id"))), place)
+        places.setdefault(text_or_none(record.get("uuid", record.get("id"))), place)
     places.pop(None, None)
     parents = []
     summaries: dict[Any, int] = {}  # by the last record that the compaction keeps
     for place, record in enumerate(records):
-        names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
-        candidates = (places[name] for name in names if isinstance(name, str) and name in places)
+        ids = map(record.get, ("parentUuid", "parentId", "logicalParentUuid"))
+        candidates = (places[name] for name in map(text_or_none, ids) if name in places)
         parent = next(candidates, place - 1)
         # A record after a compaction may name the end of the kept part; such a record follows the summary.
         summary = summaries.get(parent, place)
         parents.append(parent if summary >= place else summary)
         kept = value_at(record, "compactMetadata.preservedSegment")
         anchor, tail = (
-            places.get(_name(value_at(kept, f"{end}Uuid"))) for end in ("anchor", "tail")
+            places.get(text_or_none(value_at(kept, f"{end}Uuid"))) for end in ("anchor", "tail")
         )
         if anchor is not None:
             summaries[tail] = anchor
     return parents
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _ids(record: Raw, kind: str, field: str) -> list[str]:
-    """List the ids of a message's blocks of a given kind."""
-    return [
-        block[field]
-        for block in objects_in(value_at(record, "message.content"))
-        if block.get("type") == kind and isinstance(block.get(field), str)
-    ]
 
 
 _SIDE = "side chain"
@@ -111,7 +84,7 @@ class Entry:
 
     line: int
     record: Raw
-    counts: bool
+    counts: bool  # True for an entry on the current branch
     started: Any  # time of the newest message that the request sends
     messages: list[Data]
     usages: list[Any]
@@ -129,12 +102,21 @@ class Entry:
         ids: set[Any] = set()
         for message in self.messages:
             joined |= message
-            for block in _blocks(message):
-                id = _name(value_at(block, "id"))
+            content = message.get("content")
+            if text := text_or_none(content):
+                content = [{"type": "text", "text": text}]
+            for block in as_list(content):
+                id = text_or_none(value_at(block, "id"))
                 if not id or id not in ids:
                     blocks.append(block)
                     ids.add(id)
         return joined | {"content": blocks}
+
+    def ids(self, kind: str, field: str) -> set[str]:
+        """Return the ids in a field of the blocks of a given kind."""
+        blocks = chain(*(objects_in(message.get("content")) for message in self.messages))
+        of_kind = (block.get(field) for block in blocks if block.get("type") == kind)
+        return {*filter(None, map(text_or_none, of_kind))}
 
     @property
     def usage(self) -> Any:
@@ -170,7 +152,7 @@ def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Nu
     if first:
         events.insert(0, first[1])
     ids = (record.get("sessionId", record.get("id")) for record in (beginning, *events))
-    name = next((id for id in ids if isinstance(id, str)), None)
+    name = next(filter(None, map(text_or_none, ids)), None)
     if first:
         yield first[0], _conversation(main, name, [*notes])
     for agent, records in agents.items():
@@ -242,7 +224,7 @@ def _conversation(
     read = Records()
     usage: list[Data] = []
     compactions: list[Data] = []
-    places: dict[Hashable, int] = {}  # index of each record's message, by the record's ids and line
+    places: dict[Any, int] = {}  # index of each record's message, by the record's ids and line
     boundary: Raw = {}  # Claude Code's measurements before the next summary
     settings: list[Data] = []  # changes of the thinking settings, before the next answer
     level: Any = None
@@ -260,16 +242,18 @@ def _conversation(
             _apply_result(usage, summed, billed(record.get("usage"), None, None))
             summed = len(usage)
         ids = (record.get("id"), record.get("uuid"))
-        places |= dict.fromkeys(filter(_name, ids), start) | {("line", entry.line): start}
+        places |= dict.fromkeys(filter(text_or_none, ids), start) | {entry.line: start}
         boundary = value_at(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
 
-        copied += entry.usage is not None and _is_copied(record)
+        is_copied = isinstance(record.get("forkedFrom"), Mapping)
+        copied += entry.usage is not None and is_copied
+        # Nothing was billed for a copied record.
+        counted = None if is_copied else _usage(entry, side_chain)
         # An abandoned branch is in no later request, but its cost is kept.
         if not entry.counts:
             left_messages += entry.message is not None
-            counted = _usage(entry, None, side_chain)
             if counted:
                 left_requests += 1
                 usage.append(counted | {"left": True})
@@ -289,9 +273,8 @@ def _conversation(
         for message in messages:
             timed = raw_of(message) | without_empty(timestamp=record.get("timestamp"))
             read.messages.append(LocatedMessage(entry.line, timed))
-        counted = _usage(entry, len(read.messages) - 1, side_chain)
         if len(read.messages) > start and counted:
-            usage.append(counted)
+            usage.append(counted | {"message_index": len(read.messages) - 1})
 
     notes += unsent_notes(unsent)
     notes += notes_of(
@@ -307,13 +290,16 @@ def _conversation(
 
 
 def _entries(lines: list[Numbered]) -> list[Entry]:
-    """Join the records of each message into one entry."""
+    """Join the records of each message into one entry.
+
+    If one record of an answer is on the current branch, the whole answer and the results of its calls are on it, too.
+    """
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
-    on_main_branch = on_branch([record for _, record in records])
+    on_branch = followed([record for _, record in records])
     entries = []
-    answers: dict[Hashable, Entry] = {}
+    answers: dict[Any, Entry] = {}
     sent_at: Any = None
-    for (line, record), counts in zip(records, on_main_branch, strict=True):
+    for (line, record), counts in zip(records, on_branch, strict=True):
         message = _message_of(record)
         messages = [message] if message else []
         usages = [message.pop("usage", record.get("usageMetadata")) for message in messages]
@@ -321,12 +307,16 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
         if id is not None and id in answers:
             answers[id].messages += messages
             answers[id].usages += usages
+            answers[id].counts |= counts
             continue
         entries.append(Entry(line, record, counts, sent_at, messages, usages))
         if id is not None:
             answers[id] = entries[-1]
         if message is not None and message.get("role") != "assistant":
             sent_at = record.get("timestamp")
+    calls = {id for entry in entries if entry.counts for id in entry.ids("tool_use", "id")}
+    for entry in entries:
+        entry.counts |= not calls.isdisjoint(entry.ids("tool_result", "tool_use_id"))
     return entries
 
 
@@ -339,22 +329,13 @@ def _answer_id(record: Raw) -> tuple[str | None, ...] | None:
     if value_at(record, "message.role") != "assistant":
         return None
     # Some proxies omit the id of the message.
-    ids = _name(value_at(record, "message.id")), _name(record.get("requestId"))
+    ids = text_or_none(value_at(record, "message.id")), text_or_none(record.get("requestId"))
     return ids if any(ids) else None
 
 
 def _answered(usage: Any) -> int:
     tokens = value_at(usage, "output_tokens")
     return tokens if type(tokens) is int else -1
-
-
-def _blocks(message: Raw) -> list[Any]:
-    content = message.get("content")
-    if isinstance(content, list):
-        return content
-    if isinstance(content, str) and content:
-        return [{"type": "text", "text": content}]
-    return []
 
 
 def _message_of(event: Raw) -> Data | None:
@@ -371,17 +352,15 @@ def _message_of(event: Raw) -> Data | None:
     return {**about, **message, "content": content if isinstance(content, str | list) else None}
 
 
-def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
+def _usage(entry: Entry, side_chain: bool) -> Data | None:
     """Return the usage and times of an answer's request.
 
-    Return None if nothing was billed, as after an error or in a copied record.
+    Return None if nothing was billed, as after an error.
     """
-    if _is_copied(entry.record):
-        return None
     ids = _answer_id(entry.record) or ("",)
     return billed(
         entry.usage,
-        message_index,
+        None,
         value_at(entry.message, "model") or value_at(entry.record, "model"),
         time=entry.record.get("timestamp"),
         started=entry.started,
@@ -406,23 +385,18 @@ def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
     rows[-1]["output_tokens"] += max(0, lacking)
 
 
-def _is_copied(record: Raw) -> bool:
-    """Return True if a record was copied from another session."""
-    return isinstance(record.get("forkedFrom"), Mapping)
-
-
 def _compaction(
-    record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
+    record: Raw, start: int, places: Mapping[Any, int], numbers: list[int], boundary: Raw
 ) -> Data:
     """Return a compaction's position, kept messages and previous prompt size."""
-    entry: Hashable = _name(record.get("firstKeptEntryId"))
+    entry: str | int | None = text_or_none(record.get("firstKeptEntryId"))
     number = record.get("firstKeptEntryIndex")
     if isinstance(number, int):
-        entry = ("line", numbers[min(max(number, 0), len(numbers) - 1)])
+        entry = numbers[min(max(number, 0), len(numbers) - 1)]
     uuids = value_at(boundary, "preservedMessages.uuids.*") or []
-    kept_slots = [places[uuid] for uuid in map(_name, uuids) if uuid in places]
+    kept_slots = [places[uuid] for uuid in map(text_or_none, uuids) if uuid in places]
     head, tail = (
-        places.get(_name(value_at(boundary, f"preservedSegment.{end}Uuid")))
+        places.get(text_or_none(value_at(boundary, f"preservedSegment.{end}Uuid")))
         for end in ("head", "tail")
     )
     if not uuids and head is not None and tail is not None:

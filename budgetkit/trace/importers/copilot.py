@@ -19,7 +19,13 @@ from budgetkit.message import Data, Raw, as_text
 from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_list, content_of, objects_in
 from budgetkit.requests.reading.request import as_object
-from budgetkit.trace.importers import UNREADABLE, count_damaged, notes_of
+from budgetkit.trace.importers import (
+    UNREADABLE,
+    count_damaged,
+    notes_of,
+    text_or_none,
+    without_fields,
+)
 
 _DEEPEST = 40
 
@@ -65,7 +71,7 @@ def copilot_chats(document: Raw) -> list[Data]:
             last |= without_empty(model=_model(request))
         messages += answers
 
-    about = {name: value for name, value in document.items() if name != "requests"}
+    about = without_fields(document, "requests")
     read = without_empty(
         id=document.get("sessionId"),
         title=document.get("customTitle"),
@@ -134,7 +140,7 @@ def _question(request: Raw) -> Data:
     rendered = objects_in(value_at(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
     typed = message if isinstance(message, str) else value_at(message, "text")
-    text = "\n".join(texts) or (typed if isinstance(typed, str) else "")
+    text = "\n".join(texts) or text_or_none(typed) or ""
     return {
         "role": "user",
         "content": text,
@@ -167,7 +173,7 @@ def _rounds(request: Raw) -> Iterator[Data]:
         calls = objects_in(turn.get("toolCalls"))
         text = turn.get("response")
         thought = value_at(turn, "thinking.text")
-        yield _answer(text if isinstance(text, str) else None, thought, calls, turn)
+        yield _answer(text_or_none(text), thought, calls, turn)
         for call in calls:
             result = results.get(str(call.get("id")))
             if result is not None:
@@ -191,8 +197,8 @@ def _shown(request: Raw) -> Iterator[Data]:
         elif kind == "inlineReference":
             # a displayed file or symbol
             where = "inlineReference.path|inlineReference.uri.path|inlineReference.name"
-            path = _name(value_at(part, where))
-            name = _name(part.get("name")) or PurePosixPath(path or "").name
+            path = text_or_none(value_at(part, where))
+            name = text_or_none(part.get("name")) or PurePosixPath(path or "").name
             texts.append(f"`{name}`" if name else "")
         elif kind == "thinking":
             thoughts.append(as_text(part.get("value")))
@@ -246,15 +252,19 @@ def copilot_sessions(document: Raw) -> list[Data]:
             of_subagents += kind in ("user.message", "assistant.message")
             continue
         if kind == "session.start":
-            id = _name(data.get("sessionId")) or id
+            id = text_or_none(data.get("sessionId")) or id
         if kind in ("session.start", "session.model_change"):
-            model = _name(data.get("newModel")) or _name(data.get("selectedModel")) or model
+            model = (
+                text_or_none(data.get("newModel"))
+                or text_or_none(data.get("selectedModel"))
+                or model
+            )
         truncations += kind == "session.truncation"
         sums += kind == "session.shutdown" and bool(data.get("modelMetrics"))
-        if kind == "session.compaction_complete" and isinstance(data.get("summaryContent"), str):
-            compactions.append({"at": len(messages), "first_kept": len(messages)})
         message = _message(kind, data)
         if message is not None:
+            if kind == "session.compaction_complete":
+                compactions.append({"at": len(messages), "first_kept": len(messages)})
             messages.append(
                 message | without_empty(timestamp=event.get("timestamp")) | {"native": event}
             )
@@ -287,10 +297,6 @@ def _message(kind: Any, data: Raw) -> Data | None:
         output = value_at(data, "result.content|error.message|result")
         return _result(data.get("toolCallId"), as_text(output))
     return None
-
-
-def _name(value: Any) -> str | None:
-    return value or None if isinstance(value, str) else None
 
 
 def _leaves(value: Any, depth: int = _DEEPEST) -> Iterator[str]:

@@ -40,6 +40,7 @@ from budgetkit.trace.importers import (
     notes_of,
     sessions,
     with_warnings,
+    without_fields,
 )
 from budgetkit.trace.importers.frameworks import answered, model_of, searches_in
 
@@ -239,7 +240,7 @@ def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None)
     for paths in (row.messages, row.system, row.tools):
         options = (path for path in paths.split("|") if _at(value, path) is not None)
         read.add(next(options, ""))
-    rest = {key: field for key, field in value.items() if key not in read | {"usage", "messages"}}
+    rest = without_fields(value, "usage", "messages", *read)
     # A log may store tools as JSON text.
     tools = unpacked(_at(value, row.tools))
     if isinstance(tools, list):

@@ -18,7 +18,14 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import as_list, content_of, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.importers import ITEMS, UNREADABLE, count_damaged, notes_of
+from budgetkit.trace.importers import (
+    ITEMS,
+    UNREADABLE,
+    count_damaged,
+    notes_of,
+    text_or_none,
+    without_fields,
+)
 
 
 def pydantic_ai_documents(value: Raw) -> list[Data]:
@@ -41,8 +48,7 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
             about = {"usage": raw.get("usage"), "model": raw.get("model_name")}
             messages.append(_record("assistant", parts, raw) | without_empty(**about))
             continue
-        text = raw.get("instructions")
-        if isinstance(text, str) and text:
+        if text := text_or_none(raw.get("instructions")):
             if not instructions:
                 messages.append(_record("system", [text], {"instructions": text}))
             instructions[text] = None
@@ -58,7 +64,7 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
     later = "Not counted: {} later version{} of the instructions."
     unreadable = count_damaged(records, "pydantic-ai")
     notes = notes_of({later: max(0, len(instructions) - 1), UNREADABLE: unreadable})
-    about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
+    about = without_fields(value, "lines", "messages")
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
@@ -123,9 +129,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
             runs.append(run := _Run(trace))
         run.messages += question[len(run.sent) :] + counted
         run.sent = [*question, *answer]
-        model = value_at(data, "model|response.model")
-        if isinstance(model, str):
-            run.model = model or run.model
+        run.model = text_or_none(value_at(data, "model|response.model")) or run.model
     if ids_alone and not runs:
         raise ValueError(
             f"The trace has only the ids of its answers ({ids_alone:,}), because OpenAI stores the texts. "

@@ -23,6 +23,7 @@ from budgetkit.trace.importers import (
     is_damaged,
     notes_of,
     unknown_kinds,
+    without_fields,
 )
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
@@ -42,22 +43,15 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             broken.append(line)
-            lines.append((line, None))
-            continue
-        is_unreadable = is_damaged(value, format)
-        unreadable += is_unreadable
-        # The usage of a damaged answer is read.
-        if isinstance(value, Mapping) and not (is_unreadable and format == "codex"):
-            # Records that are in no prompt are dropped here; they are most of a session.
-            lines.append(
-                (line, {name: field for name, field in value.items() if name not in dropped})
-            )
-        else:
-            lines.append((line, None))
+        elif is_damaged(value, format):
+            unreadable += 1
+            # The usage of a damaged answer is read.
+            value = value if format != "codex" else None
+        # Records that are in no prompt are dropped here; they are most of a session.
+        is_record = isinstance(value, Mapping)
+        lines.append((line, without_fields(value, *dropped) if is_record else None))
 
-    notes = []
-    if broken:
-        notes.append(broken_lines(broken))
+    notes = [broken_lines(broken)] if broken else []
     notes += notes_of({UNREADABLE: unreadable})
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
     marks = format_table("marks")
