@@ -304,11 +304,11 @@ def test_parallel_results_of_codex_are_counted_as_it_sends_them(tmp_path: Path) 
     """Until 0.4.0 they were counted as in OpenAI's chat format, which escapes letters beyond ASCII."""
     text = "Прочитано: всё в порядке.\n" * 50
     asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}
-    calls = [
+    calls: list[dict[str, Any]] = [
         {"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"} for id in "ab"
     ]
     results = [{"type": "function_call_output", "call_id": id, "output": text} for id in "ab"]
-    items = [asked, *calls, *results]
+    items: list[dict[str, Any]] = [asked, *calls, *results]
     rows = [codex(0, "session_meta", id="A"), codex(0, "turn_context", model="gpt-5.5")]
     rows += [codex(1 + second, "response_item", **item) for second, item in enumerate(items)]
     count = bk.counter("gpt-5.5")
