@@ -4,6 +4,9 @@ No network: the models are the frameworks' own stand-ins for tests, which note w
 """
 
 import asyncio
+from base64 import b64encode
+from dataclasses import make_dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -104,6 +107,10 @@ def test_tools_that_come_later_are_counted_in() -> None:
     after = keeper.fit([*map(bk.Message, said)], tools)
     assert FRAMING.request(after, COUNT, tools) <= 500 < FRAMING.request(before, COUNT, tools)
     assert after[-1] == said[-1]
+
+
+LONG = "word " * 2_000
+DATA = b64encode(bytes(range(256)) * 40).decode()
 
 
 # LangChain and LangGraph
@@ -235,7 +242,127 @@ def test_langchain_what_is_said_again_is_sent_as_it_is_now() -> None:
     assert all(any(each is own for own in again) for each in sent)
 
 
+BLOCKS: list[dict[str, Any]] = [
+    {"type": "thinking", "thinking": LONG, "signature": DATA},
+    {"type": "reasoning", "reasoning": LONG},
+    {"type": "server_tool_use", "id": "s", "name": "code", "input": {"code": LONG}},
+    {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"stdout": LONG}},
+    {"type": "non_standard", "value": {"text": LONG}},
+    {"type": "text-plain", "text": LONG, "mime_type": "text/plain"},
+    {"type": "document", "source": {"type": "text", "data": LONG}},
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block["type"]))
+def test_langchain_every_block_is_counted(block: dict[str, Any]) -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    answer = messages.AIMessage([block, {"type": "text", "text": "Thus."}])
+    question = messages.HumanMessage("And now?")
+    said = [messages.HumanMessage("Why?"), answer, question]
+    assert langchain.runnable(MOST).invoke(said) == [question]
+    assert langchain.runnable(MOST * 9).invoke(said) == said
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"additional_kwargs": {"reasoning_content": LONG}},
+        {"invalid_tool_calls": [{"name": "look", "args": LONG, "id": "a", "error": "No JSON"}]},
+    ],
+    ids=[*"rc"],
+)
+def test_langchain_what_stands_beside_the_content_is_counted(beside: dict[str, Any]) -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    question = messages.HumanMessage("And now?")
+    said = [messages.HumanMessage("Why?"), messages.AIMessage("Thus.", **beside), question]
+    assert langchain.runnable(MOST).invoke(said) == [question]
+
+
+def test_langchain_a_search_result_is_counted_and_shortened() -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    found: dict[str, Any] = {"type": "search_result", "source": "s", "title": "t"}
+    found["content"] = [{"type": "text", "text": LONG}]
+    calls = messages.AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "a"}])
+    said = [messages.HumanMessage("Why?"), calls, messages.ToolMessage([found], tool_call_id="a")]
+    *_, cut = langchain.runnable(MOST).invoke(said)
+    assert cut.content[0]["text"].startswith("t\ns\nword word")
+    (sent,) = langchain.runnable(MOST).invoke([*said, messages.HumanMessage("And now?")])
+    assert sent.content == "And now?"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"type": "media", "data": "AAAA", "mime_type": "video/mp4"},
+        {"type": "video", "base64": DATA, "mime_type": "video/mp4"},
+        {"type": "video", "url": "https://one.example/ada.mp4"},
+        {"type": "document", "source": {"type": "base64", "data": DATA}},
+    ],
+    ids=[*"mvud"],
+)
+def test_langchain_a_file_is_sent_with_a_warning(file: dict[str, Any]) -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    said = [messages.HumanMessage([file]), messages.HumanMessage("And now?")]
+    with pytest.warns(UserWarning, match=f"count {file['type']}. Leave"):
+        assert langchain.runnable(MOST).invoke(said) == said
+
+
 # OpenAI's Agents SDK
+
+
+def by_items(items: list[dict[str, Any]], most: int = MOST) -> list[Any]:
+    """Filter items as the SDK does, without the SDK."""
+    given = make_dataclass("Given", ["input", "instructions"])(items, None)
+    data = SimpleNamespace(model_data=given, agent=SimpleNamespace(tools=[]))
+    return list(run(openai_agents.input_filter(most)(data)).input)
+
+
+ITEMS: list[list[dict[str, Any]]] = [
+    [
+        {"type": "custom_tool_call", "call_id": "a", "name": "edit", "input": LONG},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "Done."},
+    ],
+    [
+        {"type": "apply_patch_call", "call_id": "a", "operation": {"diff": LONG}},
+        {"type": "apply_patch_call_output", "call_id": "a", "status": "completed"},
+    ],
+    [
+        {"type": "shell_call", "call_id": "a", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "a", "output": [{"stdout": LONG}]},
+    ],
+    [
+        {"type": "tool_search_call", "call_id": None, "arguments": {}},
+        {"type": "tool_search_output", "call_id": None, "tools": [{"description": LONG}]},
+    ],
+    [{"type": "mcp_call", "id": "m", "name": "look", "arguments": "{}", "output": LONG}],
+    [{"type": "code_interpreter_call", "id": "c", "outputs": [{"logs": LONG}]}],
+    [{"type": "file_search_call", "id": "f", "results": [{"text": LONG}]}],
+    [{"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": LONG}]}],
+]
+
+
+@pytest.mark.parametrize("items", ITEMS, ids=lambda items: str(items[-1]["type"]))
+def test_openai_agents_every_item_is_counted(items: list[dict[str, Any]]) -> None:
+    said = [user("Why?"), *items, user("And now?")]
+    assert by_items(said) == said[-1:]
+    assert by_items(said, MOST * 9) == said
+    assert {each.get("type") for each in by_items(said[:-1])} <= {None}  # never half an output
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        user([{"type": "input_file", "file_data": f"data:application/pdf;base64,{DATA}"}]),
+        user([{"type": "input_file", "file_url": "https://one.example/ada.pdf"}]),
+        {"type": "image_generation_call", "id": "i", "result": DATA},
+        {"type": "item_reference", "id": "m"},
+    ],
+    ids=[*"dugr"],
+)
+def test_openai_agents_a_file_is_sent_with_a_warning(item: dict[str, Any]) -> None:
+    with pytest.warns(UserWarning, match="Only the provider can count"):
+        said = [user("Why?"), item, user("And now?")]
+        assert by_items(said) == said
 
 
 def heard_by_agents(answers: list[Any]) -> tuple[Any, list[Any]]:
@@ -395,6 +522,44 @@ def test_pydantic_ai_a_processor_leaves_in_the_history_what_fits() -> None:
     seen = tool_result("a", second[-1].parts[0].content)
     sent = [fitting[0], fitting[-1], {"role": "assistant", "tool_calls": [LOOK]}, seen]
     assert MOST - 20 < FRAMING.request(sent, COUNT) <= MOST
+
+
+def native(messages: Any, name: str) -> Any:
+    """Return the class of a provider's own tools, as the version that is installed calls it."""
+    return getattr(messages, f"Native{name}", None) or getattr(messages, f"Builtin{name}")
+
+
+def test_pydantic_ai_every_part_is_counted() -> None:
+    messages = pytest.importorskip("pydantic_ai.messages")
+    binary = messages.BinaryContent(LONG.encode(), media_type="text/plain")
+    asked = [messages.ModelRequest([messages.UserPromptPart(text)]) for text in ("Why?", "Now?")]
+    for part in (
+        messages.ThinkingPart(LONG, signature=DATA),
+        native(messages, "ToolCallPart")("code", {"code": LONG}, "a"),
+        native(messages, "ToolReturnPart")("search", {"found": LONG}, "a"),
+    ):
+        answer = messages.ModelResponse([part, messages.TextPart("Thus.")])
+        said = [asked[0], answer, asked[1]]
+        assert run(pydantic_ai.history_processor(MOST)(said)) == [asked[1]]
+        assert run(pydantic_ai.history_processor(MOST * 9)(said)) == said
+    read = messages.ModelRequest([messages.UserPromptPart(["Read.", binary])])
+    assert run(pydantic_ai.history_processor(MOST)([read, asked[1]])) == [asked[1]]
+
+
+def test_pydantic_ai_a_file_is_sent_with_a_warning() -> None:
+    messages = pytest.importorskip("pydantic_ai.messages")
+    pdf = messages.BinaryContent(b"%PDF" * 99, media_type="application/pdf")
+    link = messages.DocumentUrl("https://one.example/ada")  # of an unknown type
+    call = messages.ModelResponse([messages.ToolCallPart("look", {}, "a")])
+    result = messages.ModelRequest([messages.ToolReturnPart("look", ["seen", pdf], "a")])
+    asked = messages.ModelRequest([messages.UserPromptPart("And now?")])
+    for said in (
+        [messages.ModelRequest([messages.UserPromptPart(["Read.", pdf])]), asked],
+        [messages.ModelRequest([messages.UserPromptPart(["Read.", link])]), asked],
+        [asked, call, result],
+    ):
+        with pytest.warns(UserWarning, match="Only the provider can count"):
+            assert run(pydantic_ai.history_processor(MOST)(said)) == said
 
 
 @pytest.mark.parametrize("nothing", [None, ""])

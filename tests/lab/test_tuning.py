@@ -192,6 +192,46 @@ def test_an_objective_may_be_bounded_by_another() -> None:
     bound = bk.deciding.tune(made, TIGHT, objective=["cost", "cut"], no_more=["cut"], **asked)
     assert free.best == {"history": "50"}
     assert bound.stays and bound.best == {"history": "no cap"}
+    named = bk.deciding.tune(made, TIGHT, objective="cost", no_more=["cut"], **asked)
+    assert named.stays and named.best == {"history": "no cap"}
+    with pytest.raises(LookupError, match="Unknown objective 'nonsense'"):
+        bk.deciding.tune(made, TIGHT, objective="cost", no_more=["nonsense"], **asked)
+
+
+@pytest.mark.parametrize("measure", [bk.deciding.tune, bk.deciding.sensitivity])
+def test_a_cost_without_all_prices_is_refused(measure: Any) -> None:
+    """It was reported as a setting that cannot be planned, or as NaN."""
+    made, vary = conversations(4), {"history": {"no cap": None, "50": 50}}
+    for prices in (None, bk.cost.Prices("x", bk.cost.Price(1.0))):
+        with pytest.raises(ValueError, match="Missing prices for the objective 'cost'"):
+            measure(made, TIGHT, vary, "cost", prices=prices, cache=None)
+
+
+def test_a_cache_of_an_hour_is_billed_at_the_price_of_an_hour() -> None:
+    made, name = conversations(4), "claude-haiku-4-5"
+    named, given = (
+        bk.deciding.sensitivity(
+            made,
+            TIGHT,
+            {"output": [100]},
+            "cost",
+            prices=prices,
+            cache=bk.cost.CACHES["anthropic-1h"],
+        )
+        for prices in (name, bk.cost.prices(name, hour=True))
+    )
+    assert named["mean"].tolist() == given["mean"].tolist()
+
+
+def test_without_an_objective_or_its_number_it_says_so() -> None:
+    made, vary = conversations(4), {"history": {"no cap": None, "50": 50}}
+    with pytest.raises(ValueError, match="No objective. Pass one of 'evidence'"):
+        bk.deciding.tune(made, TIGHT, vary, [])
+    with pytest.raises(ValueError, match="Missing prices for the objective 'cost'"):
+        bk.deciding.tune(made, TIGHT, vary, "cut", no_more=["cost"])
+    assert len(bk.deciding.tune(made, TIGHT, vary, ["cut", "cost"]).front) == 1
+    with pytest.raises(ValueError, match="return a number as the objective"):
+        bk.deciding.tune(made, TIGHT, vary, lambda _: float("nan"))
 
 
 def choices(seed: int, conversations: int, settings: int = 8, gain: float = 0.0) -> TuningResult:

@@ -1,27 +1,41 @@
 """Keeper: the base of all adapters, which trims messages to a budget.
 
-The messages to send keep the framework's own objects.
+The messages to send keep the framework's own objects. Everything in a framework's message is counted
+(:func:`parts_of`); a Python warning names content that only the provider can count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from itertools import count as counting
 from typing import Any
+from warnings import warn
+
+from pydantic_core import to_jsonable_python
 
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.sent import Request
+from budgetkit.conversation.sent import Request, uncounted_notices
 from budgetkit.conversation.trimming import trim, trim_budget
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter
-from budgetkit.message import Data, Message, Raw
+from budgetkit.message import Data, Message, Raw, as_json
 from budgetkit.pruning import Policy
 from budgetkit.pruning.policies.systems import general_policy_of
+from budgetkit.requests.reading.parts import sorted_part
 
 #: The field of a message for the framework's own object.
 NATIVE = "framework_object"
 Numbers = list[int | None]
+#: Types of parts with a file, and of items that only the provider has.
+_FILES = r"(input_)?(file|audio)|video|media|document|container_upload|item_reference"
+#: Base64 data and encrypted text in JSON.
+_BINARY = re.compile(
+    r'"(?:data|base64|bytes|file_data|result|blob|signature|encrypted_content)": "[\w+/=\\-]{64,}"'
+    r'|"data:[^",]*;base64,[^"]*"',
+    re.ASCII,
+)
 
 
 class Keeper:
@@ -73,6 +87,7 @@ class Keeper:
 
     def fit(self, messages: Sequence[Message], tools: Sequence[Raw] = ()) -> list[Data]:
         """Return the messages that fit into the next request."""
+        _warn_of_uncounted(messages)
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
@@ -83,6 +98,7 @@ class Keeper:
 
         Summaries that the policy asks for are awaited.
         """
+        _warn_of_uncounted(messages)
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers = self._talk(messages, tools)
@@ -158,6 +174,50 @@ class Keeper:
             while len(self._talks) > 2 * self.conversations:
                 del self._talks[next(iter(self._talks))]
         return sent
+
+
+def parts_of(content: Any) -> Any:
+    """Convert a framework's content to parts that are counted.
+
+    Texts and images are counted as such, and so are the texts and images of a document or a search result. Any other
+    part is counted as its JSON text without Base64 data and encrypted text. A part with such data, or a file that is
+    only named, gets a second part with the same type, which is listed in `Message.uncounted`. Encrypted reasoning does
+    not.
+
+    >>> parts_of(["Look:", {"type": "shell_call", "action": {"commands": ["ls"]}}])
+    ['Look:', {'type': 'text', 'text': '{"type": "shell_call", "action": {"commands": ["ls"]}}'}]
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Mapping):
+        return [
+            part
+            for entry in content or ()
+            for part in ([entry] if isinstance(entry, str) else parts_of(entry))
+        ]
+    kind = str(content.get("type", ""))
+    if re.fullmatch(
+        "(input_|output_|summary_|reasoning_)?text|refusal|image_url|input_image", kind
+    ):
+        return [content]
+    pieces = [piece for sort, piece in sorted_part(content) if sort == "text"]
+    kinds = {piece["type"] for piece in pieces}
+    if kinds == {"image_url"} or (
+        kind in ("document", "search_result") and kinds <= {"image_url", "text"}
+    ):
+        return pieces
+    written = as_json(to_jsonable_python(content, fallback=str, bytes_mode="base64"))
+    text, found = _BINARY.subn('""', written)
+    parts: list[Data] = [{"type": "text", "text": text}]
+    is_file = found or {"url", "file_id"} & content.keys() or re.fullmatch(_FILES, kind)
+    if is_file and not re.search("reasoning|thinking", kind):
+        parts.append({"type": kind or "file", "hash": hash(written)})
+    return parts
+
+
+def _warn_of_uncounted(messages: Sequence[Message]) -> None:
+    for notice in uncounted_notices(kind for message in messages for kind in message.uncounted):
+        warn(notice, stacklevel=3)
 
 
 def _keys(messages: Sequence[Message]) -> list[int]:

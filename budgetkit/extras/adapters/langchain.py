@@ -1,15 +1,24 @@
-"""LangChain and LangGraph: a runnable, a pre-model hook and an agent middleware."""
+"""LangChain and LangGraph: a runnable, a pre-model hook and an agent middleware.
+
+Texts, tool calls and images are counted as such. Any other content block is counted by its JSON text, and so are the
+invalid tool calls and additional fields of a model's messages, such as reasoning; encrypted reasoning is not counted. A
+Python warning names files and other data that only the provider can count. The schemas of tools that the provider runs
+are not counted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from budgetkit.extras.adapters.keeper import NATIVE, Keeper
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper, parts_of
 from budgetkit.files import extra
-from budgetkit.message import Message, Raw
+from budgetkit.message import ORIGIN, Message, Raw
+from budgetkit.requests.reading.parts import objects_in
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+#: Types of blocks with a call of the application's tools, or its result.
+_PAIRS = ("tool_use", "function_call", "tool_result")
 
 
 def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
@@ -113,16 +122,32 @@ def middleware(*budget: Any, **more: Any) -> Any:
 
 def _message(native: Any) -> Message:
     role = _ROLES.get(native.type)
-    plain = (
-        isinstance(native.content, str)
-        and not native.name
-        and not getattr(native, "tool_calls", ())
-    )
+    content = native.content
+    beside = []
+    if native.type == "ai":
+        fields = native.additional_kwargs.items()
+        more = {name: value for name, value in fields if value and name != "tool_calls"}
+        beside = [native.invalid_tool_calls, more or ()]
+    is_text = isinstance(content, str) and not any(beside)
+    plain = is_text and not native.name and not getattr(native, "tool_calls", ())
     if plain and role in ("user", "assistant", "system"):
-        return Message({"role": role, "content": native.content, NATIVE: native})
+        return Message({"role": role, "content": content, NATIVE: native})
     from langchain_core.messages import convert_to_openai_messages
 
-    return Message({**convert_to_openai_messages(native), NATIVE: native})
+    # LangChain reads calls and results; it rejects some other blocks.
+    pairs = [block for block in objects_in(content) if block.get("type") in _PAIRS]
+    raw = convert_to_openai_messages(native.model_copy(update={"content": pairs}))
+    ids = {call["id"] for call in raw.get("tool_calls", ())}
+    blocks = [
+        block
+        for block in ([content] if isinstance(content, str) else content)
+        if isinstance(block, str) or block.get("call_id", block.get("id")) not in ids
+    ]
+    parts = content if is_text else parts_of([*blocks, *beside])
+    raw |= {"content": parts, NATIVE: native}
+    if any("hash" in part for part in objects_in(parts)):
+        raw[ORIGIN] = {"whole": True}
+    return Message(raw)
 
 
 def _native(raw: Raw) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from budgetkit.extras.adapters.keeper import NATIVE, Keeper
-from budgetkit.message import Data, Message, Raw
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper, parts_of
+from budgetkit.message import ORIGIN, Data, Message, Raw
 
 Filter = Callable[[Any], Coroutine[Any, Any, Any]]
 
@@ -16,7 +16,10 @@ Filter = Callable[[Any], Coroutine[Any, Any, Any]]
 def input_filter(*budget: Any, **more: Any) -> Filter:
     """Return a filter that trims the model's input to the budget.
 
-    The instructions and the agent's tools are counted, too.
+    The instructions and the agent's function tools are counted, too. Messages, readable reasoning, and the calls and
+    outputs of functions are counted by their texts and images, and any other item by its JSON text. A Python warning
+    names files and other data that only the provider can count. The filter does not receive the schemas of handoffs,
+    MCP servers, hosted tools and the output type, so they are not counted.
 
     Parameters
     ----------
@@ -40,15 +43,18 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
             run = tuple(group)
             if is_output:
                 calls = []
-                texts: list[str] = []
+                parts: list[Any] = []
                 for item in run:
-                    if "call_id" in item:
-                        name = item.get("name", item.get("type"))
-                        function = {"name": name, "arguments": item.get("arguments")}
-                        calls.append({"id": item["call_id"], "function": function})
-                    parts = [item[field] for field in ("summary", "content") if item.get(field)]
-                    texts += map(_text, parts)
-                message = {"role": "assistant", "content": "\n".join(texts) or None, NATIVE: run}
+                    kind = item.get("type", "message")
+                    if id := item.get("call_id"):
+                        written = item.get("arguments", item)
+                        function = {"name": item.get("name", kind), "arguments": written}
+                        calls.append({"id": id, "function": function})
+                    elif kind in ("message", "reasoning"):
+                        parts += parts_of([item.get("summary"), item.get("content")])
+                    else:
+                        parts += parts_of(item)
+                message = {"role": "assistant", "content": parts or None, NATIVE: run}
                 messages.append(Message({**message, "tool_calls": calls} if calls else message))
             else:
                 messages += [Message({**_input_message(item), NATIVE: (item,)}) for item in run]
@@ -73,48 +79,27 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 
 
 def _is_model_output(item: Raw) -> bool:
-    return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith(
-        "_output"
-    )
+    is_result = str(item.get("type")).endswith("_output") and item.get("call_id")
+    return item.get("role", "assistant") == "assistant" and not is_result
 
 
 def _input_message(item: Raw) -> Data:
     if "role" in item:
-        return {"role": item["role"], "content": _parts(item["content"])}
-    return {
-        "role": "tool",
-        "tool_call_id": item.get("call_id"),
-        "content": _parts(item.get("output")),
-    }
-
-
-def _parts(content: Any) -> str | list[Any]:
-    """Return content as a text or a list of parts, including images."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        return [content]
-    return [*(content or ())]
-
-
-def _text(content: Any) -> str:
-    parts = [content] if isinstance(content, str) else content
-    return "\n".join(
-        part if isinstance(part, str) else str(part.get("text") or "") for part in parts
-    )
+        return {"role": item["role"], "content": parts_of(item["content"])}
+    output = item.get("output", item)
+    parts = parts_of(output)
+    message = {"role": "tool", "tool_call_id": item["call_id"], "content": parts}
+    # Only text, and a list of texts and images, can be shortened in its own format.
+    return message if parts in (output, [output]) else {**message, ORIGIN: {"whole": True}}
 
 
 def _items(raw: Raw) -> Sequence[Any]:
     if NATIVE not in raw:
         return [{"role": "assistant", "content": raw["content"]}]  # a summary
     natives: Sequence[Any] = raw[NATIVE]
-    if raw["role"] == "tool" and raw["content"] != _parts(natives[0].get("output")):
-        return [{**natives[0], "output": _output(raw["content"])}]
+    output = raw["content"]
+    if raw["role"] == "tool" and output != _input_message(natives[0])["content"]:
+        if not isinstance(output, str):  # the SDK's parts
+            output = [{**p, "type": "input_text"} if "text" in p else p for p in output]
+        return [{**natives[0], "output": output}]
     return natives
-
-
-def _output(content: Any) -> Any:
-    """Convert a shortened output to the SDK's parts."""
-    if isinstance(content, str):
-        return content
-    return [{**p, "type": "input_text"} if "text" in p else p for p in content]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from budgetkit.extras.adapters.keeper import NATIVE, Keeper
-from budgetkit.message import Data, Message, Raw
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper, parts_of
+from budgetkit.message import ORIGIN, Data, Message, Raw
 
 Processor = Callable[[list[Any]], Coroutine[Any, Any, list[Any]]]
 
@@ -16,7 +17,10 @@ Processor = Callable[[list[Any]], Coroutine[Any, Any, list[Any]]]
 def history_processor(*budget: Any, **more: Any) -> Processor:
     """Return a processor that trims the history to the budget.
 
-    The instructions of the last request are counted, too.
+    The instructions of the last request are counted, too. Texts, tool calls, tool results and images are counted as
+    such, and text files by their text. Any other part of an answer, such as thinking or a native tool's result, is
+    counted by its JSON text; encrypted reasoning is not counted. A Python warning names files that only the provider
+    can count.
 
     Parameters
     ----------
@@ -57,47 +61,47 @@ def _messages_of(native: Any) -> Iterator[Message]:
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
         return
     calls = []
-    texts = []
+    parts: list[Any] = []
     for part in native.parts:
         if part.part_kind == "tool-call":
             function = {"name": part.tool_name, "arguments": part.args_as_json_str()}
             calls.append({"id": part.tool_call_id, "function": function})
-        if part.part_kind == "text":
-            texts.append(part.content)
+        elif part.part_kind in ("text", "file"):
+            parts += _content_parts(part.content)
+        else:
+            parts += parts_of({"type": part.part_kind, **vars(part)})
     called = {"tool_calls": calls} if calls else {}
-    text = "\n".join(texts) or None
-    yield Message({"role": "assistant", "content": text, **called, NATIVE: (native, None)})
+    yield Message({"role": "assistant", "content": parts or None, **called, NATIVE: (native, None)})
 
 
 def _part(part: Any) -> Data:
-    if part.part_kind == "user-prompt":
-        content = (
-            part.content if isinstance(part.content, str) else [*map(_content_part, part.content)]
-        )
+    kind = part.part_kind
+    if kind == "user-prompt":
+        content = part.content
+        if not isinstance(content, str):
+            content = [shown for entry in content for shown in _content_parts(entry)]
         return {"role": "user", "content": content}
-    if (result := _result(part)) is not None:
-        return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
+    is_retry = kind.startswith("retry")
+    if kind == "tool-return" or (is_retry and getattr(part, "tool_name", None)):
+        text = part.model_response() if is_retry else part.model_response_str()
+        message = {"role": "tool", "tool_call_id": part.tool_call_id, "content": text}
+        files = [shown for file in getattr(part, "files", ()) for shown in _content_parts(file)]
+        if files:  # only a text can be shortened
+            message |= {"content": [text, *files], ORIGIN: {"whole": True}}
+        return message
     # A retry prompt without a tool is pruned like an answer, so its question is kept.
-    if part.part_kind.startswith("retry"):
+    if is_retry:
         return {"role": "assistant", "content": part.model_response()}
-    return {"role": "system", "content": str(getattr(part, "content", ""))}
+    content = getattr(part, "content", None) or {"type": kind, **vars(part)}
+    return {"role": "system", "content": parts_of(content)}
 
 
-def _result(part: Any) -> str | None:
-    """Return the text of a tool's result or retry prompt, or None."""
-    if part.part_kind == "tool-return":
-        return str(part.model_response_str())
-    if part.part_kind == "retry-prompt" and part.tool_name:
-        return str(part.model_response())
-    return None
-
-
-def _content_part(content: Any) -> str | Data:
+def _content_parts(content: Any) -> list[Any]:
     if isinstance(content, str):
-        return content
-    is_image = "image" in f"{content.kind} {getattr(content, 'media_type', '')}"
-    shown = {"type": "image_url", "image_url": {}} if is_image else {"type": content.kind}
-    return {**shown, "hash": hash(repr(content))}  # distinguishes pictures
+        return [content]
+    if content.kind == "binary" and re.search("^text/|(json|xml|yaml)$", content.media_type):
+        return [content.data.decode(errors="replace")]
+    return list(parts_of({**vars(content), "type": content.kind.replace("-", "_")}))
 
 
 def _native_message(raws: Sequence[Raw]) -> Any:
@@ -115,6 +119,6 @@ def _native_message(raws: Sequence[Raw]) -> Any:
 
 def _native_part(raw: Raw) -> Any:
     part = raw[NATIVE][1]
-    if raw["role"] == "tool" and raw["content"] != _result(part):
+    if raw["role"] == "tool" and raw["content"] != _part(part)["content"]:
         return replace(part, content=raw["content"])
     return part

@@ -31,7 +31,14 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, completed_tasks
-from budgetkit.lab.deciding.objectives import AnyObjective, Gain, Objective, Summaries, objective_of
+from budgetkit.lab.deciding.objectives import (
+    OBJECTIVES,
+    AnyObjective,
+    Gain,
+    Objective,
+    Summaries,
+    objective_of,
+)
 from budgetkit.lab.deciding.space import (
     CANNOT_BE_PLANNED,
     SearchSpace,
@@ -53,6 +60,9 @@ from budgetkit.pruning import Policy, policy_of
 from budgetkit.trace import Trace
 
 Progress = Callable[[int, int], None]
+_NO_PRICES = (
+    "Missing prices for the objective 'cost'. Pass prices='gpt-5.4' or another model's name."
+)
 TIE = 1e-9  # means that differ by less are equal
 #: Level of the pooled interval. The halves share their conversations: at 0.05, noise passes for a gain in 4 % of runs;
 #: at 0.025, in at most 2.5 %, and the interval contains the true gain in at least 95 %.
@@ -72,7 +82,8 @@ class Measurement:
         """Measure all settings on one conversation.
 
         The measurements of a setting are NaN if it cannot be planned or reserves too little for answers. The current
-        setting, which changes nothing, may reserve too little.
+        setting, which changes nothing, may reserve too little. A first objective "cost" without prices
+        raises `ValueError`.
         """
         measures: dict[str, Callable[[Replay], float]] = {**self.objectives}
         if "evidence" in measures:
@@ -89,7 +100,10 @@ class Measurement:
             except ValueError:
                 rows.append(nothing)
                 continue
-            rows.append([measure(outcome) for measure in measures.values()])
+            row = [measure(outcome) for measure in measures.values()]
+            if "cost" in [*measures][:1] and np.isnan(row[0]):
+                raise ValueError(_NO_PRICES)
+            rows.append(row)
         return rows
 
     def scores(
@@ -201,7 +215,10 @@ class TuningResult:
                 f"may be chosen: each {reasons}. Try other values of {vary}, or pass risk=None."
             )
             if reasons == CANNOT_BE_PLANNED:
-                problem = f"can be planned for every conversation. Vary {vary} less."
+                problem = (
+                    f"can be planned for every conversation. Vary {vary} less, or return a number as the "
+                    "objective."
+                )
             raise ValueError(f"None of {self.tried:,} settings {problem}")
 
         # The current setting stays if no other is permitted or better.
@@ -272,6 +289,7 @@ class TuningResult:
         means[np.array(self.reasons) != ""] = np.nan
         table = pd.DataFrame(self.settings)
         table[list(self.aims)] = means
+        means = means[:, ~np.isnan(means).all(axis=0)]  # without objectives that have no number
         table["front"] = is_unbeaten(means) & ~np.isnan(means).any(axis=1)
         table["left out"] = self.reasons
         return table
@@ -398,7 +416,8 @@ def tune(
     summaries : {"lost", "kept"}
         Whether summarised messages count as lost or as kept.
     no_more : collection of str
-        Names of objectives that the chosen setting must not worsen.
+        Names of objectives that the chosen setting must not worsen. They are measured like the objectives, and count
+        for the front.
     **options
         As in :func:`budgetkit.replay`: the current `policy` (default: drop the oldest messages first), `prices` for
         "cost", `model`, `window`, `counter`, `framing`, `by` and `cache`.
@@ -411,7 +430,8 @@ def tune(
     Raises
     ------
     ValueError
-        If there are too few conversations, nothing to vary, or no permitted setting.
+        If there are too few conversations, nothing to vary, no permitted setting, or no price for the objective
+        "cost" if it comes first or in `no_more`.
     LookupError
         If a line, a policy or an objective is unknown.
 
@@ -429,11 +449,12 @@ def tune(
     check_tokens("trials", trials, 1)
     several = [objective] if isinstance(objective, str) or callable(objective) else objective
     objectives = dict(objective_of(aim, summaries) for aim in several)
-    prices = options["prices"]
-    if next(iter(objectives)) == "cost" and (prices is None or prices.input is None):
-        raise ValueError(
-            "Missing prices for the objective 'cost'. Pass prices='gpt-5.4' or another model's name."
-        )
+    if not objectives:
+        raise ValueError(f"No objective. Pass one of {quoted(OBJECTIVES)}.")
+    if "cost" in no_more and options["prices"] is None:
+        raise ValueError(_NO_PRICES)
+    others = [name for name in no_more if name not in objectives]
+    objectives |= dict(objective_of(name, summaries) for name in others)
     parts = split(len(traces), seed)
 
     # The values to try, and the minimum reserve for answers.
@@ -477,7 +498,8 @@ def replay_case(
     options |= {name: value for name, value in named.items() if value is not None}
     rule = policy_of("oldest first" if policy is None else policy)
     sized = budget_of(budget, model, window)
-    lasting = "cache" in options and options["cache"].is_for_an_hour
+    cache = options.get("cache")
+    lasting = cache is not None and cache.is_for_an_hour
     return traces_of(traces), sized, rule, {**options, "prices": prices_of(prices, lasting)}
 
 
@@ -510,7 +532,7 @@ def sensitivity(
     Raises
     ------
     ValueError
-        If there are too few conversations, or nothing to vary.
+        If there are too few conversations, nothing to vary, or no price for the objective "cost".
     LookupError
         If a line, a policy or the objective is unknown.
 
