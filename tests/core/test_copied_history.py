@@ -86,6 +86,16 @@ def claude(number: int, role: str, content: Any, **more: Any) -> dict[str, Any]:
     )
 
 
+def of_agent(rows: Rows, agent: str) -> Rows:
+    """Return records as an agent of the session writes its own."""
+    return [
+        row
+        | {"isSidechain": True, "agentId": agent}
+        | ({"requestId": f"{row['requestId']} of {agent}"} if "requestId" in row else {})
+        for row in rows
+    ]
+
+
 def test_a_branch_of_claude_code_bills_its_own_requests(tmp_path: Path) -> None:
     call = {"type": "tool_use", "id": "t1", "name": "ls", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "alpha beta gamma"}
@@ -137,16 +147,27 @@ def test_a_request_of_a_resumed_session_is_billed_once(
     assert "Counted once: 7 requests that a resumed session repeats from an earlier one." in shown
 
 
+def test_an_agents_copies_of_the_sessions_answers_are_not_billed(tmp_path: Path) -> None:
+    """Claude Code writes the whole session into the file of the agent that compacts it."""
+    rows = [claude(n, "user" if n % 2 else "assistant", f"text {n}") for n in range(1, 11)]
+    side = [row | {"isSidechain": True, "agentId": "a1"} for row in rows[:8]]
+    written(tmp_path, rows[:6], "s.jsonl")
+    written(tmp_path, side, "s/subagents/agent-a1.jsonl")
+    more = [row | {"isSidechain": True, "agentId": "a2"} for row in rows[6:]]
+    written(tmp_path, more, "s/subagents/agent-a2.jsonl")
+    session = bk.Session(tmp_path / "s.jsonl")
+    assert len(session.cost) == 3
+    assert [len(agent.cost) for agent in session.agents] == [1, 1]
+    assert bk.sessions(tmp_path, billed=True)["requests"].tolist() == [5]
+
+
 def test_sub_agents_belong_to_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     project = tmp_path / ".claude/projects/-w-demo"
     main = [claude(1, "user", "go"), claude(2, "assistant", "ok"), claude(3, "assistant", "done")]
     path = written(project, main)
-    side = [row | {"isSidechain": True, "agentId": "a1"} for row in main]
-    written(project, side, "s/subagents/agent-a1.jsonl")
-    written(
-        project, [row | {"agentId": "a2"} for row in side], "s/subagents/workflows/w/agent-a2.jsonl"
-    )
+    written(project, of_agent(main, "a1"), "s/subagents/agent-a1.jsonl")
+    written(project, of_agent(main, "a2"), "s/subagents/workflows/w/agent-a2.jsonl")
 
     assert [trace.id for trace in bk.load_traces(path)] == ["s", "s agent a1", "s agent a2"]
     session = bk.Session(path)

@@ -284,7 +284,8 @@ def test_the_cost_of_sub_agents_is_in_the_list_and_the_replay(home: Path, capsys
     agent = path.with_suffix("") / "subagents" / "agent-a1.jsonl"
     agent.parent.mkdir(parents=True)
     side = '"isSidechain": true, "agentId": "a1"'
-    agent.write_text(path.read_text().replace('"isSidechain": false', side))
+    own = path.read_text().replace('"requestId": "', '"requestId": "a1-')
+    agent.write_text(own.replace('"isSidechain": false', side))
     assert run(["sessions"]) == 0
     assert "$12.48" in capsys.readouterr().out
     assert run(["sessions", "1", "--what-if", "threshold"]) == 0

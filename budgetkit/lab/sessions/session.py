@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from os import PathLike
@@ -135,11 +135,16 @@ class Session:
         """
         # An agent may be both in the session's file and in a file of its own, which comes last.
         beside = {trace.id: trace for trace in self._beside}
-        return tuple(
-            Session(trace, self.counter, self.prices)
-            for trace in beside.values()
-            if usage_columns(trace)["side_chain"].any()
-        )
+        agents = []
+        seen = {*self.columns["id"]} - {""}
+        for trace in beside.values():
+            # Claude Code may write answers of the session into an agent's file again.
+            rows = [row for row in trace.fields.get("usage", ()) if row.get("id") not in seen]
+            own = replace(trace, fields={**trace.fields, "usage": rows})
+            if rows and usage_columns(own)["side_chain"].any():
+                seen |= {*usage_columns(own)["id"]} - {""}
+                agents.append(Session(own, self.counter, self.prices))
+        return tuple(agents)
 
     @cached_property
     def count(self) -> Count:
