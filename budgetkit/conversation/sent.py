@@ -214,8 +214,7 @@ class SentRequest:
         form = self.written.form
         charges = partial(self.framing.charges, self.billed)
         names = uncounted_parts(self.billed, self.framing.rules, None, charges)
-        images = [image for message in messages for image in message.images]
-        if any(sized(image) is None for image in images):
+        if any(sized(image) is None for message in messages for image in message.images):
             names.append("the actual size of an image")
         warnings = empty_notices(messages)
         warnings += uncounted_notices(names)
