@@ -215,6 +215,7 @@ def build(
     first_speaker = rules.first_speaker(sent_form)
 
     def cut_as_billed(item: Item, limit: int, allocation: Allocation) -> Item | None:
+        # A listed passage pays for its text only; whatever was added for the whole request stays with the item.
         own_framing = FRAMINGS["text"] if item.section in listings else framing
         beyond = item.tokens - own_framing.message(item.payload, count)
         shorter = cutter(count, own_framing, markers)(item, limit - beyond, allocation)
@@ -222,6 +223,7 @@ def build(
 
     def planned(items: Sequence[Item], surplus: int = 0) -> Plan:
         def cost(section: str, joint: Data) -> int:
+            """Count a section's passages, which are sent as one message."""
             return framing.message(joint, count) + (surplus if section == paying else 0)
 
         fitted = partial(fit, budget, cut=cut_as_billed)
@@ -245,9 +247,11 @@ def build(
     # The plan is made again until it has the tokens of its request. Tokens beyond the messages are added to the last
     # message that is kept, and saved tokens are subtracted from the largest.
     not_sent: list[Item] = []
-    more, surplus = 0, priming
+    surplus = priming  # of the last round
+    more = 0  # the surpluses of all rounds
     kept = [*range(len(items))]
     for round in range(_MOST_ROUNDS):
+        # 1. Add the surplus to a message; that of a listed section is added by `planned`.
         own = [at for at in kept if items[at].section not in listings]
         if own and paying not in listings:
             payer = max(own, key=lambda at: (items[at].section == paying, at))
@@ -256,6 +260,8 @@ def build(
             tokens = max(0, items[payer].tokens + surplus)
             items[payer] = replace(items[payer], tokens=tokens)
         more += surplus
+
+        # 2. Plan, without the messages before the first user message.
         plan = planned(items, more)
         while first_speaker == "user" and (early := _before_user(plan)):
             not_sent += [
@@ -263,6 +269,8 @@ def build(
             ]
             items = [item for place, item in enumerate(items) if place not in early]
             plan = planned(items, more)
+
+        # 3. Write the request, and count it.
         raws = json_value(
             messages(plan, context_role, question_last=bool(question), as_one=listings)
         )
@@ -274,6 +282,7 @@ def build(
         if surplus == 0 or (surplus < 0 and round > _MOST_ROUNDS // 2):
             break
         kept = [at for at, decision in enumerate(plan.decisions) if decision.outcome != "dropped"]
+
     if tell and (text := describe(plan, count, framing=framing)):
         raws.append({"role": "system", "content": text})
         sent = SentRequest.of(raws, sent_form, framing, toolset)
@@ -304,7 +313,7 @@ def _before_user(plan: Plan) -> set[int]:
     The result is empty if no kept message precedes that user message, or if no user message is kept. Otherwise, dropped
     messages before that user message are included, so that they are not planned again.
     """
-    early = {}
+    early: dict[int, bool] = {}
     for place, decision in enumerate(plan.decisions):
         is_kept = decision.outcome != "dropped"
         role = decision.item.payload.role
@@ -388,9 +397,10 @@ def _items(section: str, values: list[Any], default_role: str) -> list[Item]:
     # one record.
     is_foreign = any(map(provider_form, values))
     for is_read, group in groupby(
-        values, key=lambda value: is_plain(value) or provider_form(value) is not None
+        values,
+        key=lambda value: is_foreign and (is_plain(value) or provider_form(value) is not None),
     ):
-        if is_foreign and is_read:
+        if is_read:
             pieces += map(Piece, read_values(group))
         else:
             pieces += [piece_of(value, default_role, where) for value in group if value is not None]

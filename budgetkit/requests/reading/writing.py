@@ -468,6 +468,7 @@ def _call_id(id: str) -> str:
 
 
 def _call_block(call: ToolCall, form: str) -> Data:
+    """Convert a tool call to a block, or to an item of OpenAI Responses."""
     values = parsed(call.arguments or "{}")
     fields = {
         "id": call.id,
@@ -480,7 +481,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
-    """Convert a tool result, with its images, to a block."""
+    """Convert a tool result, with its images, to a block or an item."""
     id = message.tool_call_id or ""
     text = _block({"type": "text", "text": message.text}, form)
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
