@@ -431,12 +431,13 @@ def _paired(items: list[Item], rules: RequestRules, form: Form) -> list[Item]:
     results = [Message({"role": "tool", "tool_call_id": id}) for id in served]
     broken = {groups[place] for place in unpaired([*messages, *results]) if place < len(items)}
     members = Counter(groups)
-    grouped = [
-        replace(item, tokens=size, group=group if members[group] > 1 else None)
-        for item, size, group in zip(items, sizes, groups, strict=True)
-    ]
-    places = sorted(range(len(items)), key=order.__getitem__)
-    return [grouped[place] for place in places if groups[place] not in broken]
+    paired = []
+    for place in sorted(range(len(items)), key=order.__getitem__):
+        group = groups[place]
+        if group not in broken:
+            shared = group if members[group] > 1 else None
+            paired.append(replace(items[place], tokens=sizes[place], group=shared))
+    return paired
 
 
 def _pruned(items: list[Item], remaining: int, rules: RequestRules, form: Form) -> list[Item]:

@@ -284,8 +284,7 @@ class Engine:
             required = {line.section for line in self.budget.allocations if line.required}
             for grant in plan.grants:
                 if (missing := _missing(plan)) > 0 and grant.section not in required:
-                    most = grant.demand - missing
-                    left += drop_passages(tally, self.budget, grant.section, most)
+                    left += drop_passages(tally, self.budget, grant.section, grant.demand - missing)
                     plan = self._plan()
         return plan
 

@@ -139,9 +139,7 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
             return raws[0]["content"]
         return [dict(part) for raw in raws for part in Message(raw).parts]
     texts = [{"text": text} for raw in raws for text in Message(raw).texts]
-    if form == "gemini":
-        return {"parts": texts}
-    return texts
+    return {"parts": texts} if form == "gemini" else texts
 
 
 def as_it_came(raw: Raw) -> Data:
