@@ -103,16 +103,14 @@ def messages(
     raws = [(item.section, _raw(item)) for item in items]
     listings = listings_of(as_one)
     check_listings(listings, raws, plan.budget.sections)
-    written = [
-        (item, _sent_form(raw, context_role)) for item, (_, raw) in zip(items, raws, strict=True)
-    ]
+    written = [(section, _sent_form(raw, context_role)) for section, raw in raws]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
     chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in CHAT_ROLES]
-    first = min((place[written[i][0].section] for i in chat_places), default=0)
+    first = min((place[written[i][0]] for i in chat_places), default=0)
     question_place = max(
         (i for i in chat_places if written[i][1]["role"] == "user"), default=len(written)
     )
-    places = [place[item.section] for item, _ in written]
+    places = [place[section] for section, _ in written]
     for i in chat_places:
         if i < question_place:
             places[i] = first
@@ -121,10 +119,8 @@ def messages(
         else:
             places[i] = max(first, places[question_place])
     ordered = sorted(range(len(written)), key=places.__getitem__)
-    sent = [
-        (written[i][0].section, written[i][1]) for i in ordered if written[i][1]["role"] != "tools"
-    ]
-    return written_as_one(sent, listings)
+    sent = (written[i] for i in ordered if written[i][1]["role"] != "tools")
+    return written_as_one([*sent], listings)
 
 
 def tools(plan: Plan) -> list[Data]:

@@ -23,7 +23,6 @@ from budgetkit.conversation.assembly import describe, messages, tools
 from budgetkit.conversation.engine import first_request
 from budgetkit.conversation.reading import (
     AnyListings,
-    ListedSection,
     check_listings,
     check_sendable,
     is_plain,
@@ -36,10 +35,10 @@ from budgetkit.conversation.rules import RequestRules
 from budgetkit.conversation.sent import SentRequest
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
-from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Data, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning import Policy, StartOn
-from budgetkit.requests import Framing, read_tools
+from budgetkit.requests import FRAMINGS, Framing, read_tools
 from budgetkit.requests.reading.forms import (
     Form,
     form_of_all,
@@ -176,7 +175,6 @@ def build(
         usual = (name for name in QUESTION_NAMES if name in budget.sections)
         question_section = next(usual, question_section)
     history = roles.get("user")
-    cut = cutter(count, markers=markers)
 
     # Each section is counted by itself; the question may be in the section of the history.
     parts = {}
@@ -189,56 +187,53 @@ def build(
         elif is_question or section == question_section:
             default_role = "user"
         section_items = _items(section, _as_list(value), default_role)
-        if is_question and question:
+        if not is_question:
+            parts[section] = section_items
+            continue
+        if question:
             raise ValueError(
                 f"The question was given twice, once as {brief(keyword)}. Pass it once."
             )
-        if is_question:
-            # The model's calls, and their results, may follow the question.
-            if section_items and section_items[0].payload.role != "user":
-                role = section_items[0].payload.role
-                raise ValueError(
-                    wrong_type("role of the question", role, "'user', or the text alone")
-                )
-            question = section_items
-        else:
-            parts[section] = section_items
+        # The model's calls, and their results, may follow the question.
+        role = section_items[0].payload.role if section_items else "user"
+        if role != "user":
+            raise ValueError(wrong_type("role of the question", role, "'user', or the text alone"))
+        question = section_items
 
     # The order of a request, in which each result follows its call.
     place = {section: number for number, section in enumerate(budget.sections)}
     order = sorted(parts, key=lambda section: place.get(section, len(place)))
     items = [item for section in order for item in parts[section]]
     listings = listings_of(as_one)
-    written_parts = [(item.section, item.payload.raw) for item in items]
-    check_listings(listings, written_parts, {**parts, **place})
+    raw_parts = ((item.section, item.payload.raw) for item in items)
+    check_listings(listings, raw_parts, {**parts, **place})
     last = [*question, *parts.get(question_section, ()), *items[-1:]]
     paying = last[0].section if last else ""
     priming = framing.primed(any(item.payload.role in SYSTEM_ROLES for item in items))
-    sent_form = form or form_of_all(forms_of(item.payload.raw for item in items + question))
+    given = items + question
+    sent_form = form or form_of_all(forms_of(item.payload.raw for item in given))
     first_speaker = rules.first_speaker(sent_form)
 
-    def paired(items: list[Item]) -> list[Item]:
-        return _paired(items, framing.messages([item.payload for item in items], count, sent_form))
-
     def cut_as_billed(item: Item, limit: int, allocation: Allocation) -> Item | None:
-        beyond = item.tokens - framing.message(item.payload, count)
-        shorter = cut(item, limit - beyond, allocation)
+        # A listed passage pays for its text only; whatever was added for the whole request stays with the item.
+        own_framing = FRAMINGS["text"] if item.section in listings else framing
+        beyond = item.tokens - own_framing.message(item.payload, count)
+        shorter = cutter(count, own_framing, markers)(item, limit - beyond, allocation)
         return shorter and replace(shorter, tokens=shorter.tokens + beyond)
 
     def planned(items: Sequence[Item], surplus: int = 0) -> Plan:
-        # A section that becomes one message is counted as one.
-        one_message = {
-            section: ListedSection(listing, count, framing, surplus if section == paying else 0)
-            for section, listing in listings.items()
-        }
-        return plan_with_listings(items, one_message, cut_as_billed, partial(fit, budget))
+        def cost(section: str, joint: Data) -> int:
+            """Count a section's passages, which are sent as one message."""
+            return framing.message(joint, count) + (surplus if section == paying else 0)
 
-    given = len(items + question)
-    asked = {id(item.payload) for item in question}
-    items = paired(items + question)
-    omitted = given - len(items)
+        fitted = partial(fit, budget, cut=cut_as_billed)
+        return plan_with_listings(items, listings, count, cost, fitted)
+
+    items = _paired(given, rules, sent_form)
+    omitted = len(given) - len(items)
 
     # A policy prunes the history to the tokens that the other sections and the question leave.
+    asked = {id(item.payload) for item in question}
     past = [item.section == history and id(item.payload) not in asked for item in items]
     if (policy is not None or setup.policy is not None) and any(past):
         others = [item for item, is_past in zip(items, past, strict=True) if not is_past]
@@ -247,14 +242,16 @@ def build(
         remaining -= sum(item.tokens for item in others if item.section == history)
         pruned = _pruned([*compress(items, past)], remaining, rules, sent_form)
         start = past.index(True)
-        items = paired([*others[:start], *pruned, *others[start:]])
+        items = _paired([*others[:start], *pruned, *others[start:]], rules, sent_form)
 
     # The plan is made again until it has the tokens of its request. Tokens beyond the messages are added to the last
     # message that is kept, and saved tokens are subtracted from the largest.
     not_sent: list[Item] = []
-    more, surplus = 0, priming
+    surplus = priming  # of the last round
+    more = 0  # the surpluses of all rounds
     kept = [*range(len(items))]
     for round in range(_MOST_ROUNDS):
+        # 1. Add the surplus to a message; that of a listed section is added by `planned`.
         own = [at for at in kept if items[at].section not in listings]
         if own and paying not in listings:
             payer = max(own, key=lambda at: (items[at].section == paying, at))
@@ -263,15 +260,17 @@ def build(
             tokens = max(0, items[payer].tokens + surplus)
             items[payer] = replace(items[payer], tokens=tokens)
         more += surplus
+
+        # 2. Plan, without the messages before the first user message.
         plan = planned(items, more)
         while first_speaker == "user" and (early := _before_user(plan)):
             not_sent += [
-                items[place]
-                for place in sorted(early)
-                if plan.decisions[place].outcome != "dropped"
+                items[place] for place in early if plan.decisions[place].outcome != "dropped"
             ]
             items = [item for place, item in enumerate(items) if place not in early]
             plan = planned(items, more)
+
+        # 3. Write the request, and count it.
         raws = json_value(
             messages(plan, context_role, question_last=bool(question), as_one=listings)
         )
@@ -283,6 +282,7 @@ def build(
         if surplus == 0 or (surplus < 0 and round > _MOST_ROUNDS // 2):
             break
         kept = [at for at, decision in enumerate(plan.decisions) if decision.outcome != "dropped"]
+
     if tell and (text := describe(plan, count, framing=framing)):
         raws.append({"role": "system", "content": text})
         sent = SentRequest.of(raws, sent_form, framing, toolset)
@@ -313,16 +313,14 @@ def _before_user(plan: Plan) -> set[int]:
     The result is empty if no kept message precedes that user message, or if no user message is kept. Otherwise, dropped
     messages before that user message are included, so that they are not planned again.
     """
-    early: set[int] = set()
-    begins_with_another = False
+    early: dict[int, bool] = {}
     for place, decision in enumerate(plan.decisions):
+        is_kept = decision.outcome != "dropped"
         role = decision.item.payload.role
-        if role not in CHAT_ROLES:
-            continue
-        if role == "user" and decision.outcome != "dropped":
-            return early if begins_with_another else set()
-        begins_with_another = begins_with_another or decision.outcome != "dropped"
-        early.add(place)
+        if role == "user" and is_kept:
+            return {*early} if any(early.values()) else set()
+        if role in CHAT_ROLES:
+            early[place] = is_kept
     return set()
 
 
@@ -382,16 +380,11 @@ def _as_list(value: Any) -> list[Any]:
     loaded = messages_in(value)
     if loaded is not None:
         return [*loaded]
-    if hasattr(value, "columns"):  # a frame, which would be read as its column names
-        return [value]
     is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Real)
-    # A library's object, such as a passage, may iterate over its own fields.
-    is_several = (
-        isinstance(value, Iterable)
-        and not hasattr(value, "model_dump")
-        and not hasattr(value, "page_content")
-    )
-    if is_pair or isinstance(value, str | bytes | Mapping | Message | Item) or not is_several:
+    is_one = is_pair or isinstance(value, str | bytes | Mapping | Message | Item)
+    # A frame may iterate over its column names, and a library's object, such as a passage, over its own fields.
+    is_object = any(hasattr(value, name) for name in ("columns", "model_dump", "page_content"))
+    if is_one or is_object or not isinstance(value, Iterable):
         return [value]
     return [*value]
 
@@ -402,7 +395,7 @@ def _items(section: str, values: list[Any], default_role: str) -> list[Item]:
     pieces: list[Piece] = []
     # Adjacent values in a provider's format, and messages between them, are read together, since they may be parts of
     # one record.
-    is_foreign = any(provider_form(value) is not None for value in values)
+    is_foreign = any(map(provider_form, values))
     for is_read, group in groupby(
         values,
         key=lambda value: is_foreign and (is_plain(value) or provider_form(value) is not None),
@@ -414,13 +407,14 @@ def _items(section: str, values: list[Any], default_role: str) -> list[Item]:
     return [Item(section, 0, score=piece.score, payload=piece.message) for piece in pieces]
 
 
-def _paired(items: list[Item], sizes: list[int]) -> list[Item]:
-    """Set the sizes of items, and group each call with its results and its record.
+def _paired(items: list[Item], rules: RequestRules, form: Form) -> list[Item]:
+    """Count items, and group each call with its results and its record.
 
     Calls without results, and results without calls, are left out, with the rest of their group. A result that came
     after another message is moved to its call.
     """
     messages = [item.payload for item in items]
+    sizes = rules.framing.messages(messages, rules.count, form)
     owners: dict[str, int] = {}
     groups: list[int] = []  # for each item, the place of the first message of its group
     order: list[int] = []  # and the place after which it is sent
@@ -437,12 +431,13 @@ def _paired(items: list[Item], sizes: list[int]) -> list[Item]:
     results = [Message({"role": "tool", "tool_call_id": id}) for id in served]
     broken = {groups[place] for place in unpaired([*messages, *results]) if place < len(items)}
     members = Counter(groups)
-    grouped = [
-        replace(item, tokens=size, group=group if members[group] > 1 else None)
-        for item, size, group in zip(items, sizes, groups, strict=True)
-    ]
-    places = sorted(range(len(items)), key=order.__getitem__)
-    return [grouped[place] for place in places if groups[place] not in broken]
+    paired = []
+    for place in sorted(range(len(items)), key=order.__getitem__):
+        group = groups[place]
+        if group not in broken:
+            shared = group if members[group] > 1 else None
+            paired.append(replace(items[place], tokens=sizes[place], group=shared))
+    return paired
 
 
 def _pruned(items: list[Item], remaining: int, rules: RequestRules, form: Form) -> list[Item]:
@@ -461,5 +456,4 @@ def _pruned(items: list[Item], remaining: int, rules: RequestRules, form: Form) 
         start_on="user",
     )
     request, _ = first_request(alone, [*(item.payload for item in items), turn])
-    messages = [*map(Message, request.messages[:-1])]
-    return _items(section, messages, "context")
+    return _items(section, [*map(Message, request.messages[:-1])], "context")

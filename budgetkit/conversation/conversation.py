@@ -33,7 +33,7 @@ from functools import cached_property
 from threading import get_ident
 from typing import Any
 
-from budgetkit.budget import brief, one_line
+from budgetkit.budget import brief, many, one_line
 from budgetkit.conversation.engine import Engine, RequestSteps, answered
 from budgetkit.conversation.reading import read_values
 from budgetkit.conversation.rules import Overrun, RequestRules, Write
@@ -57,7 +57,7 @@ from budgetkit.pruning.policies import Summarise
 from budgetkit.pruning.policies.systems import general_policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, forms_of
-from budgetkit.requests.reading.pairing import Pairing, pair_results
+from budgetkit.requests.reading.pairing import Pairing
 from budgetkit.trace import Roles
 
 #: The error for a request that would wait for itself.
@@ -309,7 +309,7 @@ class Conversation:
             name = str(getattr(tally.rules.count, "name", None) or code_name(tally.rules.count))
         else:
             name = self._model if isinstance(self._model, str) else self._model.name
-        messages = f"{len(lines) + waiting:,} message{'' if len(lines) + waiting == 1 else 's'}"
+        messages = many(len(lines) + waiting, "message")
         uncounted = f", {waiting:,} of them not counted yet" if waiting else ""
         tokens = f"{sum(line.tokens for line in lines):,} of {self.budget.window:,} tokens"
         return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
@@ -374,10 +374,7 @@ class Conversation:
         tally = conversation._engine.tally
         conversation._inbox = file.fill(tally, budget)
         messages = [line.message for line in tally.entries.values()] + conversation._inbox
-        pair_results(
-            [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
-        )
-        conversation._pairing.forget_answered()
+        read_values(messages, conversation._pairing)
         conversation._pairing.forms |= forms_of(message.raw for message in messages)
         return conversation
 

@@ -83,14 +83,9 @@ class Engine:
         )
 
     @property
-    def form_sent(self) -> str:
-        """The provider's format in which requests are sent."""
-        return self.rules.form or self.tally.form
-
-    @property
     def first_speaker(self) -> StartOn:
         """The role of the first message after the system messages, or "any"."""
-        return self.rules.first_speaker(self.form_sent)
+        return self.rules.first_speaker(self.tally.form)
 
     def next(self) -> RequestSteps:
         """Yield the messages to summarise, and return the next request."""
@@ -109,9 +104,7 @@ class Engine:
         for _ in range(_MOST_ROUNDS):
             plan = yield from self._cut(left)
             # The order of a request: earlier turns and summaries, passages, this turn.
-            by_slot = tally.entries
-            if tally.summaries:
-                by_slot = by_slot | tally.summaries
+            by_slot = tally.entries | tally.summaries
             order = sorted(
                 (tally.sent_after(slot, by_slot[slot].message), slot)
                 for slot in by_slot.keys() - tally.unsent
@@ -134,7 +127,7 @@ class Engine:
         summarised = self._summarised()
         departed = [
             Removal(gone.message, "summarised") if slot in summarised else gone
-            for slot, gone in sorted(self.departed.items(), key=lambda pair: pair[0])
+            for slot, gone in sorted(self.departed.items())
         ]
 
         # The warnings; a request that is too large causes a warning or an error.
@@ -162,7 +155,7 @@ class Engine:
 
         # Tools are sent in the format of the messages; before any message has a format, they keep theirs.
         has_form = self.rules.form or tally.forms
-        tools, foreign = write_tools(tally.tools, self.form_sent if has_form else "any")
+        tools, foreign = write_tools(tally.tools, tally.form if has_form else "any")
         if foreign:
             notices.append(
                 f"The provider may reject tools of another format: {', '.join(foreign)}. Leave them out."
@@ -184,7 +177,7 @@ class Engine:
             total = self._count([*entries, last])
             if total <= self.budget.usable:
                 tokens = total
-                messages.append({"role": "system", "content": text})
+                messages.append(dict(state.raw))
             else:
                 self.sent = sent
 
@@ -225,11 +218,11 @@ class Engine:
         entering = tally.entering()
         arrived = sum(tally.entries[slot].tokens for slot in entering)
         pinned = demand[section] - tally.entered - arrived
-        beside_history = pinned
-        for grant in plan.grants:
-            if grant.section == section:
-                continue
-            beside_history += sent_at_least(tally, grant) if grant.cut else grant.granted
+        beside_history = pinned + sum(
+            sent_at_least(tally, grant) if grant.cut else grant.granted
+            for grant in plan.grants
+            if grant.section != section
+        )
         context = pruning_context(
             limit=plan[section].limit - pinned,
             others=beside_history,
@@ -246,9 +239,9 @@ class Engine:
         clears = any(isinstance(stage, DropToolResults) for stage in self.policy.stages)
         for slot in entering:
             entry = tally.entries[slot]
-            if entry.message.role not in RESULT_ROLES or entry.message.is_cuttable:
-                continue
-            if clears or self.policy.arriving(entry.tokens, True) < entry.tokens:
+            is_fixed = entry.message.role in RESULT_ROLES and not entry.message.is_cuttable
+            shortens = clears or self.policy.arriving(entry.tokens, True) < entry.tokens
+            if is_fixed and shortens:
                 self.notes.append(
                     f"A tool result of {entry.tokens:,} tokens contains an image or a file, which cannot be cut to the "
                     "policy's size. Send a smaller one."
@@ -269,12 +262,11 @@ class Engine:
         # 4. The new messages that the policy shortens on arrival.
         tally.enter(entering, arrived)
         left += self._apply_departures()
-        sizes = tally.history.slots.tokens
+        sizes = history.slots.tokens
         for slot in entering:
             arrived_as = tally.entries.get(slot)
-            if arrived_as is None or tally.history.state[slot] != WHOLE:
-                continue
-            if sizes[slot] < arrived_as.tokens:
+            is_whole = history.state[slot] == WHOLE
+            if arrived_as is not None and is_whole and sizes[slot] < arrived_as.tokens:
                 message = self.rules.shortened(arrived_as.message, sizes[slot])
                 tally.restamp(slot, message, sizes[slot])
                 self._depart(slot, arrived_as.message, "shortened")
@@ -286,16 +278,13 @@ class Engine:
             for grant in cut_grants:
                 left += drop_passages(tally, self.budget, grant.section, grant.granted)
                 self._shorten(tally.demand()[grant.section] - grant.granted, grant.section)
+            self._shorten(_missing(self._plan()))
             plan = self._plan()
-            if (missing := _missing(plan)) > 0:
-                self._shorten(missing)
-                plan = self._plan()
             # A section sent in full above its cap leaves fewer tokens than planned, so more passages are dropped.
             required = {line.section for line in self.budget.allocations if line.required}
             for grant in plan.grants:
                 if (missing := _missing(plan)) > 0 and grant.section not in required:
-                    most = grant.demand - missing
-                    left += drop_passages(tally, self.budget, grant.section, most)
+                    left += drop_passages(tally, self.budget, grant.section, grant.demand - missing)
                     plan = self._plan()
         return plan
 
@@ -326,19 +315,13 @@ class Engine:
         framing = self.rules.framing
         self.sent = None
         is_text = tally.is_text and not (tally.toolset.uncounted or self.rules.tell)
-        if is_text and self.form_sent == "chat" and is_sum(framing):
+        if is_text and tally.form == "chat" and is_sum(framing):
             return self.bare_demand
         # A passage is sent as a system message, has a stamp below 0, and stays where it is.
-        head = next(
-            (
-                place
-                for place, entry in enumerate(entries)
-                if entry.message.role not in SYSTEM_ROLES or entry.stamp < 0
-            ),
-            len(entries),
-        )
+        is_system = [entry.message.role in SYSTEM_ROLES and entry.stamp >= 0 for entry in entries]
+        head = [*is_system, False].index(False)
         raws = [entry.message.raw for entry in entries]
-        self.sent = SentRequest.of(raws, self.form_sent, framing, tally.toolset, head)
+        self.sent = SentRequest.of(raws, tally.form, framing, tally.toolset, head)
         return self.sent.tokens(tally.sizes)
 
     def in_form(self, request: Request) -> Request:

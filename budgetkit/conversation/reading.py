@@ -19,9 +19,9 @@ from budgetkit.message import CHAT_ROLES, ROLES, Data, Message, Raw
 from budgetkit.models import DEFAULT_ENCODING
 from budgetkit.models import model as look_up
 from budgetkit.plan import Item, Plan, allocate
-from budgetkit.plan.fitting import Cut
 from budgetkit.presets import memory_engine
-from budgetkit.requests import FRAMINGS, Framing
+from budgetkit.requests import FRAMINGS
+from budgetkit.requests.reading.formats import value_at
 from budgetkit.requests.reading.forms import (
     ROWS,
     Form,
@@ -34,7 +34,6 @@ from budgetkit.requests.reading.pairing import Pairing, pair_results
 from budgetkit.requests.reading.parts import as_list
 from budgetkit.trace import json_value, messages_in, messages_of
 from budgetkit.trace.importers.documents import as_plain
-from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields that are strings in most messages and then need no further checks.
@@ -167,18 +166,11 @@ def _provider_records(value: Any) -> list[Any]:
     if not isinstance(record, dict):
         return []
     if "role" in record or "parts" in record:
-        is_answer = "stop_reason" in record and record.get("type") == "message"
-        fields = ("role", "content", "type", "stop_reason") if is_answer else record
-        return [{name: record[name] for name in fields if name in record}]
+        return [record]
     output = record.get("output")
     if isinstance(output, list) and "call_id" not in record:
         return output
-    if isinstance(output, dict) and isinstance(output.get("message"), dict):
-        return [output["message"]]
-    candidates = record.get("candidates")
-    if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
-        return [candidates[0].get("content")]
-    return [record]
+    return [value_at(record, "output.message|candidates.0.content") or record]
 
 
 def _dumped(value: Any) -> Any:
@@ -340,9 +332,9 @@ def listings_of(value: AnyListings) -> dict[str, Listing]:
     if value is None:
         return {}
     if isinstance(value, str):
-        return {value: Listing()}
+        value = [value]
     if not isinstance(value, Mapping):
-        return {section: Listing() for section in value}
+        value = dict.fromkeys(value)
     listings = {}
     for section, listing in value.items():
         if listing is None or isinstance(listing, str):
@@ -372,105 +364,52 @@ def check_listings(
             )
 
 
-@dataclass(frozen=True)
-class ListedSection:
-    """A counter for a section's passages joined in one message.
-
-    Parameters
-    ----------
-    listing : Listing
-        Format of the message.
-    count : callable
-        Function that counts the tokens in a text.
-    framing : Framing
-        Tokens that the message costs beyond its text.
-    more : int
-        Additional tokens, such as the priming if this message ends a request.
-    """
-
-    listing: Listing
-    count: Count
-    framing: Framing
-    more: int = 0
-
-    def bare(self, item: Item) -> Item:
-        """Return an item with the size of its text, without framing."""
-        return replace(item, tokens=self.count(item.payload.text))
-
-    def surplus(self, items: Sequence[Item]) -> int:
-        """Return the tokens of the joint message beyond its texts.
-
-        The number is negative if the joined text has fewer tokens than the separate texts.
-        """
-        whole = {
-            **items[0].payload.raw,
-            "content": self.listing.text(item.payload.text for item in items),
-        }
-        cost = self.framing.message(Message(whole), self.count) + self.more
-        return cost - sum(self.count(item.payload.text) for item in items)
-
-    def cut(self, item: Item, limit: int, allocation: Any) -> Item | None:
-        """Cut an item so that its whole cost is within a limit."""
-        paid = item.tokens - self.count(item.payload.text)
-        shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
-        if shorter is None:
-            return None
-        return replace(shorter, tokens=shorter.tokens + paid)
-
-
 def plan_with_listings(
     items: Sequence[Item],
-    sections: Mapping[str, ListedSection],
-    cut: Cut,
-    planned: Callable[[Sequence[Item], Cut], Plan],
+    listings: Mapping[str, Listing],
+    count: Count,
+    cost: Callable[[str, Data], int],
+    planned: Callable[[Sequence[Item]], Plan],
 ) -> Plan:
     """Plan items whose sections may be sent as one message each.
 
-    The surplus of a section (the tokens of its joint message beyond the texts) is added to the section's best kept
-    passage. The kept passages depend on the surplus, so planning is repeated until nothing changes. For example, the
-    best passage (300 tokens) may no longer fit with a surplus of 12; then the surplus is also added to the second-best
-    passage. Neither a surplus nor the number of passages with a surplus ever decreases, so the loop terminates and the
-    plan never understates the request.
+    `count` counts a text, `cost` a section's joint message, and `planned` plans items. The surplus of a section (the
+    tokens of its joint message beyond the texts) is added to the section's best kept passage. The kept passages depend
+    on the surplus, so planning is repeated until nothing changes. For example, the best passage (300 tokens) may no
+    longer fit with a surplus of 12; then the surplus is also added to the second-best passage. Neither a surplus nor
+    the number of passages with a surplus ever decreases, so the loop terminates and the plan never understates the
+    request. A surplus is negative if the joint message has fewer tokens than the separate texts.
     """
-    if not sections:
-        return planned(items, cut)
-
-    def cut_listed(item: Item, limit: int, allocation: Any) -> Item | None:
-        listing = sections.get(item.section)
-        if listing is None:
-            return cut(item, limit, allocation)
-        return listing.cut(item, limit, allocation)
-
+    if not listings:
+        return planned(items)
     bare = [
-        sections[item.section].bare(item) if item.section in sections else item for item in items
+        replace(item, tokens=count(item.payload.text)) if item.section in listings else item
+        for item in items
     ]
     surpluses: dict[str, int] = {}
     payers: dict[int, str] = {}
     while True:
-        priced = list(bare)
+        priced = [*bare]
         for place, section in payers.items():
-            priced[place] = replace(
-                priced[place], tokens=max(0, priced[place].tokens + surpluses[section])
-            )
-        plan = planned(priced, cut_listed)
+            tokens = max(0, bare[place].tokens + surpluses[section])
+            priced[place] = replace(bare[place], tokens=tokens)
+        plan = planned(priced)
 
         has_changed = False
-        for section, listing in sections.items():
-            places = [
-                place
+        for section in listings:
+            kept = {
+                place: decision.item.payload
                 for place, decision in enumerate(plan.decisions)
                 if decision.section == section and decision.outcome != "dropped"
-            ]
-            if not places:
-                continue
-            surplus = listing.surplus([plan.decisions[place].item for place in places])
-            if section not in surpluses or surplus > surpluses[section]:
-                surpluses[section] = surplus
-                has_changed = True
-            if not payers.keys() & set(places):
-                best = max(places, key=lambda place: bare[place].score)
-                payers[best] = section
-                has_changed = True
+            }
+            for joint in written_as_one([(section, m.raw) for m in kept.values()], listings):
+                surplus = cost(section, joint) - sum(count(m.text) for m in kept.values())
+                if section not in surpluses or surplus > surpluses[section]:
+                    surpluses[section] = surplus
+                    has_changed = True
+                if not payers.keys() & kept.keys():
+                    payers[max(kept, key=lambda place: bare[place].score)] = section
+                    has_changed = True
         if not has_changed:
             return plan
 

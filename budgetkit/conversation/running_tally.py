@@ -47,8 +47,8 @@ from budgetkit.requests import read_tools
 from budgetkit.requests.reading.forms import (
     compacted_form,
     form_of_all,
+    forms_of,
     join_answers,
-    origin_of,
     place_in_record,
     served_calls,
 )
@@ -183,24 +183,21 @@ class RunningTally(TallyState):
         # A turn begins with a user message or, without any, with the first message that is not a system message.
         has_question = any(message.role == "user" for message in messages)
         self.counted_from = len(self.history.slots)
-        for message, tokens in zip(messages, sizes, strict=False):
+        passage_sizes = iter(sizes[len(messages) :])
+        for message, tokens, passages in zip(messages, sizes, retrieved, strict=False):
             if message.role == "user" or not (
                 self.turn or has_question or message.role in SYSTEM_ROLES
             ):
                 self._next_turn()
             self._add_message(message, tokens)
-        self.history.grow()
-
-        # Passages last until the user speaks again.
-        passage_sizes = iter(sizes[len(messages) :])
-        for message, passages in zip(messages, retrieved, strict=True):
-            if message.role == "user":
+            if message.role == "user":  # passages last until the user speaks again
                 self.passages = []
             for passage, score in zip(passages, passage_scores(passages), strict=True):
                 section = past_section(passage.message, self.rules.roles)
                 self.passages.append(
                     TallyPassage(section, next(passage_sizes), score, passage.message)
                 )
+        self.history.grow()
 
     def cuttable(self, history: History) -> int:
         """Return the tokens saved by shortening all tool results in the history."""
@@ -218,9 +215,8 @@ class RunningTally(TallyState):
         for item in self.passages:
             demand[item.section] += item.tokens
         if self.tools:
-            demand[past_section(schemas_message(self.tools), self.rules.roles)] += (
-                self.schema_tokens
-            )
+            section = past_section(schemas_message(self.tools), self.rules.roles)
+            demand[section] += self.schema_tokens
         return demand
 
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
@@ -231,15 +227,13 @@ class RunningTally(TallyState):
         """
         section = self.rules.section
         if self.surplus < 0:
-            section = max(demand, key=lambda name: demand[name])
+            section = max(demand, key=demand.__getitem__)
         return demand + Counter({section: self.surplus})
 
     def section_of(self, slot: int) -> str:
         """Return the section that counts a message in the next request."""
         entry = self.entries[slot]
-        if slot in self.this_turn:
-            return entry.present
-        return entry.past
+        return entry.present if slot in self.this_turn else entry.past
 
     def entering(self) -> list[int]:
         """List the slots of messages that enter the history next."""
@@ -297,8 +291,13 @@ class RunningTally(TallyState):
         elif before and slot:
             unit = slots.unit[slot - 1]
 
+        # the formats so far, and whether every message is a plain text
+        raw = message.raw
+        self.forms |= forms_of([raw])
+        is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
+        self.is_text = self.is_text and is_text
+
         # its slot in the history, which it enters later
-        self.note_form(message)
         is_result = message.is_cuttable
         arriving = rules.policy.arriving(tokens, is_result)
         importance = rules.policy.importance(message)
@@ -335,9 +334,7 @@ class RunningTally(TallyState):
         # messages of a record are sent together.
         if message.tool_call_id and caller is None and not before + after:
             return
-        owner = first
-        if caller is not None and message.tool_call_id and not before + after:
-            owner = caller
+        owner = first if caller is None or before + after else caller
         if owner != slot:
             self.early_results[owner] = [*self.early_results.get(owner, ()), slot]
         if not (self.open_calls.get(owner) or after):
@@ -346,23 +343,14 @@ class RunningTally(TallyState):
                 complete.insert(0, owner)
             self._enter_shown(complete)
 
-    def note_form(self, message: Message) -> None:
-        """Record a message's provider format, and whether it is plain text."""
-        raw = message.raw
-        is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
-        self.is_text = self.is_text and is_text
-        origin = origin_of(raw)
-        if origin is not None:
-            self.forms.add(origin["form"])
-
     @property
     def form(self) -> str:
-        """The default format for sending: the messages' own format, or "chat"."""
-        return form_of_all(self.forms)
+        """The format of requests: the one that was set, the messages' own, or "chat"."""
+        return self.rules.form or form_of_all(self.forms)
 
     def is_kept(self, message: Message) -> bool:
         """Return True for a summary that the provider wrote and that requests can send."""
-        return compacted_form(message.raw) == (self.rules.form or self.form)
+        return compacted_form(message.raw) == self.form
 
     def _match_call(self, first: int, message: Message) -> int | None:
         """Record a message's calls, or return the slot of the answered call.
@@ -418,15 +406,15 @@ class RunningTally(TallyState):
             self.unsent.remove(slot)
             if compacted_form(entry.message.raw) == "anthropic" and self.is_kept(entry.message):
                 self._forget_before(slot)
-            if self.turn and slot >= self.start:
-                if not self.this_turn:
-                    self.priming_section = entry.present
-                self.present[entry.present] += entry.tokens
+            is_present = self.turn and slot >= self.start
+            section = entry.present if is_present else entry.past
+            if not self.this_turn:
+                self.priming_section = section
+            if is_present:
+                self.present[section] += entry.tokens
                 self.this_turn[slot] = (entry.past, entry.tokens)
             else:
-                self.past[entry.past] += entry.tokens
-                if not self.this_turn:
-                    self.priming_section = entry.past
+                self.past[section] += entry.tokens
             if entry.past == self.rules.section:
                 self.not_entered.append(slot)
 
@@ -453,14 +441,6 @@ class RunningTally(TallyState):
         for slot in [slot for slot in self.unsent if turns[slot] < self.turn - _WAITS]:
             self.unsent.remove(slot)
             del self.entries[slot]
-        self.open_calls = {
-            slot: ids for slot, ids in self.open_calls.items() if ids and slot in self.entries
-        }
-        self.early_results = {
-            caller: [slot for slot in results if slot in self.entries]
-            for caller, results in self.early_results.items()
-            if caller in self.entries
-        }
         self.calling_slots = {
             id: slot for id, slot in self.calling_slots.items() if slot in self.entries
         }
@@ -475,14 +455,14 @@ class RunningTally(TallyState):
         new = {slot: number for number, slot in enumerate(order)}
         self.history = self.history.renumbered(new)
         self.start = bisect_left(order, self.start)
+        self.early_results = {
+            slot: [new[result] for result in results if result in self.unsent]
+            for slot, results in self.early_results.items()
+        }
         self.unsent = {new[slot] for slot in self.unsent}
         self.not_entered = [new[slot] for slot in self.not_entered]
         self.calling_slots = {
             id: new[slot] for id, slot in self.calling_slots.items() if slot in new
-        }
-        self.early_results = {
-            slot: [new[result] for result in results]
-            for slot, results in self.early_results.items()
         }
         for name in ("entries", "summaries", "this_turn", "open_calls", "early_results"):
             by_slot = getattr(self, name)
@@ -516,13 +496,14 @@ def shorten_results(
     Each changed slot is yielded with its message before the change.
     """
     cut = cutter(tally.rules.count, tally.rules.framing)
-    candidates = [
-        (line.tokens, slot)
+    candidates = sorted(
+        (-line.tokens, slot)
         for slot, line in tally.entries.items()
         if slot not in tally.unsent and line.message.role in RESULT_ROLES
-    ]
-    for tokens, slot in sorted(candidates, key=lambda pair: (-pair[0], pair[1])):
+    )
+    for _, slot in candidates:
         line = tally.entries[slot]
+        tokens = line.tokens
         if excess <= 0 or tokens <= LEAST_RESULT:
             return
         if section is not None and section != tally.section_of(slot):

@@ -195,13 +195,13 @@ class SentRequest:
             system = system_text(raws[: messages.head], form)
             body = {field: messages.messages, beside: system, **dict.fromkeys(marks)}
             billed = read_request(body)
-        model = framing.rules.model if framing.rules else ""
-        names = (*tools.uncounted, *billed.uncounted)
-        return cls(
-            written=messages,
-            billed=replace(billed, model=model, tools=tools.functions, uncounted=names),
-            framing=framing,
+        billed = replace(
+            billed,
+            model=framing.rules.model if framing.rules else "",
+            tools=tools.functions,
+            uncounted=(*tools.uncounted, *billed.uncounted),
         )
+        return cls(written=messages, billed=billed, framing=framing)
 
     def tokens(self, count: Count) -> int:
         """Count the tokens of the whole request."""
@@ -214,8 +214,7 @@ class SentRequest:
         form = self.written.form
         charges = partial(self.framing.charges, self.billed)
         names = uncounted_parts(self.billed, self.framing.rules, None, charges)
-        images = [image for message in messages for image in message.images]
-        if any(sized(image) is None for image in images):
+        if any(sized(image) is None for message in messages for image in message.images):
             names.append("the actual size of an image")
         warnings = empty_notices(messages)
         warnings += uncounted_notices(names)

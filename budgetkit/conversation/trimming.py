@@ -13,16 +13,16 @@ by message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 from budgetkit.conversation.engine import first_request
 from budgetkit.conversation.reading import check_sendable, is_plain, read_values
 from budgetkit.conversation.rules import RequestRules
-from budgetkit.conversation.sent import Removal, Why, uncounted_notices
+from budgetkit.conversation.sent import Removal, SentRequest, Why
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -33,13 +33,11 @@ from budgetkit.message import (
     Data,
     Message,
     Raw,
-    empty_notices,
 )
 from budgetkit.plan.advice import missing_answer_notices
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.billing.charges import unwritten_tools
 from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.reading.forms import Form, compacted_form
 from budgetkit.requests.reading.request import ProviderRequest
@@ -128,11 +126,9 @@ def newest(
         if question > oldest:
             later = (unit for unit in begins.intersection(units.leave) if unit >= oldest)
             oldest = min(later, default=question)
-    staying = [{**raws[place]} for place in units.stay if place < oldest]
-    suffix = [
-        {**raw} for place, raw in enumerate(raws[oldest:], oldest) if place not in units.stray
-    ]
-    return Newest(messages=staying + suffix, fits=fits)
+    staying = [place for place in units.stay if place < oldest]
+    suffix = [place for place in range(oldest, len(raws)) if place not in units.stray]
+    return Newest(messages=[{**raws[place]} for place in staying + suffix], fits=fits)
 
 
 def _units(messages: Sequence[Any]) -> _Units | None:
@@ -263,23 +259,23 @@ class Trimmed(list[Data]):
         messages: Sequence[Data],
         before: Sequence[Any],
         after: Sequence[Raw],
-        notes: Sequence[str] = (),
-        unwritten: Callable[[], list[str]] = list,
+        notes: Sequence[str],
+        sent_warnings: Callable[[], Iterable[str]],
         form: Form | None = None,
     ) -> None:
         super().__init__(messages)
         # A copy, because the caller may add to the list later.
         self._before = list(before) if isinstance(before, list) else before
         self._after = after  # the sent messages, in OpenAI's chat format
-        self._notes = tuple(notes)
-        self._unwritten = unwritten  # called only when the warnings are read
+        self._notes = notes
+        self._sent_warnings = sent_warnings  # called only when the warnings are read
         self._form = form
 
     @property
     def left(self) -> tuple[Removal, ...]:
         """Dropped, shortened and unanswered messages, in their original format."""
         left = []
-        waiting = [dict(raw) for raw in self._after]
+        waiting = [*self._after]
         messages = read_values([self._before], form=self._form)
         unanswered = {*unpaired(messages)}
         # Compare from the end, because the newest of several equal messages are kept.
@@ -301,9 +297,7 @@ class Trimmed(list[Data]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about a changed newest message, empty messages and uncounted content."""
-        notes = [*self._notes, *uncounted_notices(self._unwritten())]
-        if self == self._after:  # in OpenAI's chat format
-            notes += empty_notices(map(Message, self._after))
+        notes = [*self._notes, *self._sent_warnings()]
         newest_message = read_values([self._before], form=self._form)[-1:]
         for message, removal in zip(newest_message, self.left[-1:], strict=False):
             if removal.message == as_it_came(message.raw):
@@ -392,9 +386,9 @@ def trim(
     framing = setup.framing
     policy = setup.policy if policy is None else policy
     planned = setup.budget
-    answering = setup.model
-    if most is not None and answering is not None and most >= answering.window:
-        planned = replace(planned, kind=answering.kind, max_output=answering.max_output)
+    facts = setup.model
+    if most is not None and facts is not None and most >= facts.window:
+        planned = replace(planned, kind=facts.kind, max_output=facts.max_output)
     rules = RequestRules.of(
         replace(setup, budget=replace(planned, deficit="signed")),
         policy,
@@ -420,10 +414,15 @@ def trim(
         if suffix is not None and suffix.fits:
             fitting = [json_value(as_chat(raw)) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
-            own_tools = ProviderRequest("chat", tools=toolset.functions)
-            charges = partial(framing.charges, own_tools)
-            unwritten = partial(unwritten_tools, toolset.functions, charges)
-            return Trimmed(fitting, messages, fitting, missing_answer_notices(planned), unwritten)
+            notes = missing_answer_notices(planned)
+            return Trimmed(
+                fitting,
+                messages,
+                fitting,
+                notes,
+                sent_warnings=lambda: SentRequest.of(fitting, "chat", framing, toolset).warnings,
+                form=form,
+            )
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
@@ -431,8 +430,10 @@ def trim(
     conversation = read_values([conversation], form=form)
     request, engine = first_request(rules, conversation, tools)
     if request.over:
-        questions = [place for place, message in enumerate(conversation) if message.role == "user"]
-        question_place = max(questions, default=len(conversation) - 1)
+        question_place = max(
+            (place for place, message in enumerate(conversation) if message.role == "user"),
+            default=len(conversation) - 1,
+        )
         required = [
             message
             for place, message in enumerate(conversation)
@@ -447,12 +448,10 @@ def trim(
             f"by {request.over:,}. Shorten them, or use a larger window."
         )
     fitting = request.messages
-    sent = engine.sent
-    if sent is None:
-        return Trimmed(fitting, messages, fitting, engine.notes)
+    sent = engine.sent or SentRequest.of(fitting, "chat", framing, toolset)
     # System messages that this format keeps in a separate field are put first.
     in_form = fitting[: sent.written.head] + sent.written.messages
-    return Trimmed(in_form, messages, fitting, [*engine.notes, *sent.warnings], form=form)
+    return Trimmed(in_form, messages, fitting, engine.notes, lambda: sent.warnings, form)
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:

@@ -30,7 +30,7 @@ from typing import Any, Literal, cast, get_args
 from budgetkit.message import ORIGIN, RESULT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.formats import format_named
 from budgetkit.requests.reading.pairing import Pairing, pair_results
-from budgetkit.requests.reading.parts import objects_in, sorted_part
+from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.records import Records, is_generic, is_record, read_records
 
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
@@ -93,24 +93,20 @@ def form_of(record: Any) -> Form | None:
     if isinstance(parts, list | tuple) and "content" not in record:
         return None if any("type" in part for part in objects_in(parts)) else "gemini"
 
-    kind = record.get("type")
-    if "role" not in record or kind in _ITEMS:
-        if isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS)):
-            return "responses"
-        return None
-    blocks = objects_in(record.get("content"))
-    if record["role"] not in _SPEAKERS:
-        return "chat" if _is_chat(record, blocks) else None
-    if kind == "message":  # an unmodified answer of Anthropic has a reason
-        return "anthropic" if "stop_reason" in record else "responses"
-
-    if any(block.get("type") in _ITEM_PARTS for block in blocks):
+    kind = str(record.get("type"))
+    if kind in _ITEMS or ("role" not in record and kind.endswith(_ITEM_ENDINGS)):
         return "responses"
-    if blocks and all("type" not in block for block in blocks):
-        return "converse"
+    blocks = objects_in(record.get("content"))
     is_chat = _is_chat(record, blocks)
-    if any(map(_is_anthropic, blocks)) and not (is_chat and any(map(record.get, _CHAT_FIELDS))):
-        return "anthropic"
+    if record.get("role") in _SPEAKERS:
+        if kind == "message":  # an unmodified answer of Anthropic has a reason
+            return "anthropic" if "stop_reason" in record else "responses"
+        if any(block.get("type") in _ITEM_PARTS for block in blocks):
+            return "responses"
+        if blocks and all("type" not in block for block in blocks):
+            return "converse"
+        if any(map(_is_anthropic, blocks)) and not (is_chat and any(map(record.get, _CHAT_FIELDS))):
+            return "anthropic"
     return "chat" if is_chat else None
 
 
@@ -141,7 +137,7 @@ def _is_chat(record: Raw, blocks: Sequence[Raw]) -> bool:
     instead.
     """
     return (
-        record["role"] in ROLES
+        record.get("role") in ROLES
         and is_generic(record)
         and all("function" in c or "custom" in c for c in objects_in(record.get("tool_calls")))
         and all(map(_is_chat_block, blocks))
@@ -177,10 +173,9 @@ def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     [(0,), (1,)]
     """
     field = blocks_field(form)
-    blocks = record.get(field)
+    blocks = as_list(record.get(field))
     whole: list[tuple[Data, tuple[int, ...]]] = [(dict(record), ())]
-    is_typed = form in ("chat", "responses")
-    if is_typed or not isinstance(blocks, list | tuple) or len(blocks) < 2:
+    if form in ("chat", "responses") or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
     results = [place for place, kind in enumerate(kinds) if "result" in kind]
@@ -219,25 +214,32 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
                 origins[-1]["records"].append(piece)
             elif len(cut) > 1:
                 origins.append({**origin, "places": list(places), "part": part, "parts": len(cut)})
-            elif new == 1:
-                origins.append(origin)
             else:
-                origins += [
-                    {**origin, "records": [] if part else [piece], "part": part, "parts": new}
-                    for part in range(new)
-                ]
+                origins += _shared(origin, new)
     pair_results(read.messages, strict=True, pairing=pairing)
-    for origin in origins:
-        if any(map(_holds_bytes, origin["records"])):
-            origin["bytes"] = True
     messages = []
     for raw, origin in zip(read.messages, origins, strict=True):
         fields = {name: value for name, value in raw.items() if name != "native"}
+        if any(map(_holds_bytes, origin["records"])):
+            origin["bytes"] = True
         if raw["role"] in RESULT_ROLES and _is_whole(origin):
             origin["whole"] = True
         is_unchanged = form == "chat" and origin["records"] == [fields]
         messages.append(Message(fields if is_unchanged else {**fields, ORIGIN: origin}))
     return messages
+
+
+def _shared(origin: Data, number: int) -> list[Data]:
+    """Return the origins of several messages from the same records.
+
+    The first message has all records. The origin of a single message is not marked as a part.
+    """
+    if number == 1:
+        return [origin]
+    return [
+        {**origin, "records": [] if part else origin["records"], "part": part, "parts": number}
+        for part in range(number)
+    ]
 
 
 def _is_answer(message: Message) -> bool:
@@ -268,15 +270,11 @@ def join_answers(messages: Sequence[Message]) -> list[Message]:
         if len(answer) > 1 and records:  # they may have been read one by one
             answer = read_form(records, "responses", Pairing())
         if len(answer) > 1 and any(record.get("type") == "reasoning" for record in records):
-            origin: Data = {
-                "form": "responses",
-                "records": records,
-                "parts": len(answer),
-                "whole": True,
-            }
-            for part, message in enumerate(answer):
-                answer[part] = Message({**message.raw, ORIGIN: {**origin, "part": part}})
-                origin["records"] = []
+            origins = _shared({"form": "responses", "records": records, "whole": True}, len(answer))
+            answer = [
+                Message({**message.raw, ORIGIN: origin})
+                for message, origin in zip(answer, origins, strict=True)
+            ]
         joined += answer
     return joined
 
@@ -359,7 +357,7 @@ def origin_of(raw: Raw) -> Raw | None:
     if not isinstance(origin, Mapping) or origin.get("form") not in get_args(Form):
         return None
     records = origin.get("records")
-    if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
+    if records != objects_in(records):
         return None
     if "parts" not in origin:
         return origin if records else None

@@ -126,7 +126,7 @@ def behind_calls(called: Sequence[Sequence[Any]], answered: Sequence[Any]) -> li
         max(place, first.get(id, place)) if isinstance(id, str) else place
         for place, id in enumerate(answered)
     ]
-    return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place], place))
+    return sorted(range(len(ranks)), key=lambda place: (ranks[place], place != ranks[place]))
 
 
 def _calls_of(message: Data) -> list[Data]:

@@ -114,12 +114,13 @@ def _mark(part: Raw) -> str:
 
 
 def _call(part: Raw, mark: str) -> Data:
-    id, name, arguments = (value_at(part, path) for path in format_table("calls")[mark])
+    paths = format_table("calls")[mark]
+    id, name, arguments = (value_at(part, path) for path in paths)
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
     function = {"name": _name(name), "arguments": _json(arguments)}
     if None in (name, arguments):
-        function |= _misspelt(part, format_table("calls")[mark])
+        function |= _misspelt(part, paths)
     return {"id": _name(id), "type": "function", "function": function}
 
 
@@ -141,7 +142,8 @@ def _misspelt(part: Raw, paths: Sequence[str]) -> Data:
 
 
 def _result(part: Raw, mark: str) -> Data:
-    id, name, output = (value_at(part, path) for path in format_table("results")[mark])
+    paths = format_table("results")[mark]
+    id, name, output = (value_at(part, path) for path in paths)
     if id is None and mark == "function_call_output":
         # Named after its call, which has no id either.
         name = str(part.get("type")).replace("_output", "_call")
@@ -156,7 +158,7 @@ def _result(part: Raw, mark: str) -> Data:
         contents = _contents(output) or contents
     contents += _contents(objects_in(value_at(part, format_table("result_parts").get(mark, ""))))
     is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
-    misspelt = [*_misspelt(part, format_table("results")[mark])] if output is None else []
+    misspelt = [*_misspelt(part, paths)] if output is None else []
     about = without_empty(is_error=is_error, misspelt=misspelt)
     return result_message("tool", id, name, contents) | about
 

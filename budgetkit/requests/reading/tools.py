@@ -22,7 +22,7 @@ from typing import Any
 from budgetkit.budget import brief
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.message import Data
-from budgetkit.requests.reading.formats import format_table, holds
+from budgetkit.requests.reading.formats import filled, format_table, holds, value_at
 from budgetkit.requests.reading.parts import as_list, objects_in
 
 Schema = Mapping[str, Any]
@@ -109,12 +109,11 @@ or an MCP server's answer to tools/list.
     functions: list[Schema] = []
     for tool in tools:
         function = unwrapped(tool)
-        if builtin := _builtin(tool):
-            uncounted.append(builtin)
-            continue
-        # added to the prompt only after a tool search finds it
-        if {**tool, **function}.get("defer_loading"):
-            uncounted.append("deferred tools")
+        label = _builtin(tool)
+        if not label and {**tool, **function}.get("defer_loading"):
+            label = "deferred tools"  # added to the prompt only after a tool search finds them
+        if label:
+            uncounted.append(label)
             continue
         functions.append(tool)
         uncounted += [
@@ -153,12 +152,9 @@ def write_tools(entries: Iterable[Schema], form: str) -> tuple[list[Data], list[
                 foreign.append(label)
                 written.append(dict(tool))
                 continue
-            schema = parameters_of(tool) or {"type": "object"}
-            fields = {n: value for n, value in unwrapped(tool).items() if n in row["copied"]}
-            fields[row["schema"]] = {"json": schema} if form == "converse" else schema
-            if row["wrapping"]:
-                fields = {row["wrapping"]: fields}
-            (declared if form == "gemini" else written).append({**row["own"], **fields})
+            fields = {**unwrapped(tool), "schema": parameters_of(tool) or {"type": "object"}}
+            tool = {**row["own"], **filled(row["template"], fields)}
+            (declared if form == "gemini" else written).append(tool)
     if declared:
         written.append({"functionDeclarations": declared})
     return written, foreign
@@ -245,14 +241,11 @@ def _flat(entry: Schema) -> Iterator[Schema]:
 
 def _gemini_tool(tool: Schema) -> Schema:
     """Move a Gemini declaration's schema to the key "parameters"."""
-    newer = next(
-        (field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None
-    )
-    if newer is None or "parameters" in tool:
-        return tool
-    return {name: value for name, value in tool.items() if name != newer} | {
-        "parameters": tool[newer]
-    }
+    for field in _NEWER_PARAMETERS:
+        if isinstance(tool.get(field), Mapping) and "parameters" not in tool:
+            others = {name: value for name, value in tool.items() if name != field}
+            return {**others, "parameters": tool[field]}
+    return tool
 
 
 def _with_schema_as(tool: Schema, field: str) -> Data:
@@ -260,13 +253,8 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
 
     The schema is the tool's "inputSchema", without Converse's wrapping. A missing field is left out.
     """
-    schema = tool.get("inputSchema")
-    if isinstance(schema, Mapping) and "json" in schema:
-        schema = schema["json"]
-    fields = {name: tool[name] for name in ("name", "description") if tool.get(name) is not None}
-    if schema is None:
-        return fields
-    return {**fields, field: schema}
+    template = {"name": "{name}", "description": "{description}", field: "{schema}"}
+    return filled(template, {**tool, "schema": value_at(tool, "inputSchema.json|inputSchema")})
 
 
 def _builtin(tool: Schema) -> str:

@@ -34,7 +34,7 @@ from budgetkit.message import (
     Raw,
     ToolCall,
 )
-from budgetkit.requests.reading.formats import format_table, value_at, without_empty
+from budgetkit.requests.reading.formats import filled, format_table, value_at
 from budgetkit.requests.reading.forms import (
     BYTES,
     Form,
@@ -139,9 +139,7 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
             return raws[0]["content"]
         return [dict(part) for raw in raws for part in Message(raw).parts]
     texts = [{"text": text} for raw in raws for text in Message(raw).texts]
-    if form == "gemini":
-        return {"parts": texts}
-    return texts
+    return {"parts": texts} if form == "gemini" else texts
 
 
 def as_it_came(raw: Raw) -> Data:
@@ -204,8 +202,9 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
     """Write one message, or one record's messages, in a provider's format."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
-    has_record = bool(origins) and (origins[0]["form"] == form or _is_shared(group[0], form))
-    records = origins[0]["records"] if has_record else []
+    records = []
+    if origins and (origins[0]["form"] == form or _is_shared(group[0], form)):
+        records = origins[0]["records"]
     has_bytes = bool(records) and any(origin.get("bytes") for origin in origins)
     is_cut = any("rewritten" in origin for origin in origins)
     if records and "places" in origins[0]:
@@ -288,10 +287,10 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
         if "result" in kinds:
             changed.append(_result_with(block, text))
         elif kinds == {"text"} and not _others([block]):
-            if not done and isinstance(block, Mapping) and isinstance(block.get("text"), str):
-                changed.append({**block, "text": text})
-            elif not done:  # a document
-                changed.append(_block({"type": "text", "text": text}, form))
+            if not done:
+                has_text = isinstance(block, Mapping) and isinstance(block.get("text"), str)
+                part = {"type": "text", "text": text}
+                changed.append({**block, "text": text} if has_text else _block(part, form))
             done = True
         else:
             changed.append(block)
@@ -393,42 +392,30 @@ def _items(message: Message) -> list[Data]:
     {'type': 'function_call', 'call_id': '1', 'name': 'look', 'arguments': '{}'}
     """
     if message.role in RESULT_ROLES and message.tool_call_id:
-        pictures = [_item_part(part, "input_text") for part in _others(message.raw.get("content"))]
-        output = _with_others({"type": "input_text", "text": message.text}, pictures)
-        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
+        return [_result_block(message, "responses", {})]
     items: list[Data] = []
     parts = _parts_to_send(message)
     if parts or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
         if not isinstance(content, str) or len(parts) > 1:
-            content = [_item_part(part, kind) for part in parts]
+            content = [_block(part, "responses", kind) for part in parts]
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
-    for call in message.tool_calls:
-        item = {"type": "function_call", "call_id": call.id, "name": call.name}
-        items.append({**item, "arguments": call.arguments})
-    return items
+    return items + [_call_block(call, "responses") for call in message.tool_calls]
 
 
-def _item_part(part: Raw, kind: str) -> Data:
-    part = _media(part, "responses")
-    if part.get("type") == "text":
-        return {"type": kind, "text": part.get("text")}
-    if part.get("type") == "image_url":
-        inner = part.get("image_url")
-        fields = dict(inner) if isinstance(inner, Mapping) else {"url": inner}
-        detail = {"detail": fields["detail"]} if "detail" in fields else {}
-        return {"type": "input_image", "image_url": fields.get("url"), **detail}
-    return dict(part)
+def _block(part: Raw, form: str, text_type: str = "input_text") -> Data:
+    """Convert a text, an image or a file to a block, leaving other parts unchanged.
 
-
-def _block(part: Raw, form: str) -> Data:
-    """Convert a text, an image or a file to a block, leaving other parts unchanged."""
+    Only OpenAI Responses has several types of texts.
+    """
     part = _media(part, form)
-    if isinstance(part.get("text"), str) and form != "anthropic":
+    if form == "responses" and part.get("type") == "text":
+        return {"type": text_type, "text": part.get("text")}
+    if form in ("gemini", "converse") and isinstance(part.get("text"), str):
         return {"text": part["text"]}
-    return dict(part)
+    return part
 
 
 def _media(part: Raw, form: str) -> Data:
@@ -453,25 +440,21 @@ def _media(part: Raw, form: str) -> Data:
     values = {
         "data": encoded,
         "address": address,
+        "url": f"data:{mime};base64,{encoded}",
         "mime": mime,
         "name": name or "file.pdf",
         "title": re.sub(r"[^\w -]", "-", str(name or "file"), flags=re.ASCII),
         "subtype": re.sub("jpg$", "jpeg", mime.partition("/")[2]),
         "audio": "wav" if "wav" in mime else "mp3",
+        "image": data,
+        "detail": value_at(part, "image_url.detail"),
     }
     sort = "image" if is_image else mime.partition("/")[0 if mime.startswith("audio") else 2]
     if not encoded:
         sort = f"{sort} address" if is_image or str(address).startswith("http") else ""
     templates = {**table["sorts"].get("any" if encoded else "", {}), **table["sorts"].get(sort, {})}
     lost = dict(part) if is_image else {"type": "text", "text": LOST}
-    return _filled(templates[form], values) if form in templates else lost
-
-
-def _filled(template: Any, values: Raw) -> Any:
-    """Replace the names in a template with their values."""
-    if isinstance(template, str):
-        return template.format(**values)
-    return {name: _filled(inner, values) for name, inner in template.items()}
+    return filled(templates[form], values) if form in templates else lost
 
 
 def _call_id(id: str) -> str:
@@ -483,33 +466,36 @@ def _call_id(id: str) -> str:
 
 
 def _call_block(call: ToolCall, form: str) -> Data:
+    """Convert a tool call to a block, or to an item of OpenAI Responses."""
     values = parsed(call.arguments or "{}")
-    if not isinstance(values, Mapping):
-        values = {"value": values}
-    if form == "gemini":
-        return {"functionCall": {"name": call.name, "args": values}}
-    if form == "converse":
-        return {"toolUse": {"toolUseId": _call_id(call.id), "name": call.name, "input": values}}
-    return {"type": "tool_use", "id": _call_id(call.id), "name": call.name, "input": values}
+    fields = {
+        "id": call.id,
+        "key": _call_id(call.id),
+        "name": call.name,
+        "arguments": call.arguments,
+        "values": values if isinstance(values, Mapping) else {"value": values},
+    }
+    return filled(format_table("written")["calls"][form], fields)
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
-    """Convert a tool result, with its images, to a block."""
+    """Convert a tool result, with its images, to a block or an item."""
     id = message.tool_call_id or ""
-    failed = message.raw.get("is_error") is True
+    text = _block({"type": "text", "text": message.text}, form)
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
-    if form == "gemini":
-        name = message.name or names.get(id, "")
-        response = {"name": name, "response": {"result": message.text}}
-        return {"functionResponse": {**response, "parts": others} if others else response}
-    if form == "converse":
-        text = {"text": message.text}
-        content = _with_others(text, others) if others else [text]
-        result = {"toolUseId": _call_id(id), "content": content}
-        return {"toolResult": {**result, **without_empty(status=failed and "error")}}
-    content = _with_others({"type": "text", "text": message.text}, others)
-    result = {"type": "tool_result", "tool_use_id": _call_id(id), "content": content}
-    return {**result, **without_empty(is_error=failed)}
+    failed = message.raw.get("is_error") is True
+    fields = {
+        "id": id,
+        "key": _call_id(id),
+        "name": message.name or names.get(id, ""),
+        "text": message.text,
+        "others": others or None,
+        "content": _with_others(text, others),
+        "contents": _with_others(text, others) if others else [text],
+        "failed": failed or None,
+        "status": "error" if failed else None,
+    }
+    return filled(format_table("written")["results"][form], fields)
 
 
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
@@ -524,7 +510,8 @@ def _must_merge(before: Raw, record: Raw, form: str) -> bool:
     if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
         return False
     if form == "gemini" and before.get("role") != "model":
-        return _is_result(before) and _is_result(record)
+        results = "parts.*.functionResponse|parts.*.function_response"
+        return all(value_at(message, results) for message in (before, record))
     field = blocks_field(form)
     return isinstance(before.get(field), list) and isinstance(record.get(field), list)
 
@@ -540,10 +527,3 @@ def _merged(before: Raw, record: Raw, form: str) -> Data:
         elif values:
             merged[field] = values[0]
     return merged
-
-
-def _is_result(record: Raw) -> bool:
-    return any(
-        "functionResponse" in part or "function_response" in part
-        for part in objects_in(record.get("parts"))
-    )
