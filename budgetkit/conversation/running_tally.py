@@ -419,15 +419,10 @@ class RunningTally(TallyState):
                 self.not_entered.append(slot)
 
     def _forget_before(self, slot: int) -> None:
-        """Drop the messages before a summary that Anthropic wrote, which it ignores.
-
-        Messages of this turn are dropped when the turn is over, and count 0 until then.
-        """
+        """Set the sizes of messages before a summary that Anthropic wrote to 0, because Anthropic ignores them."""
         for earlier, entry in [*self.entries.items()]:
             is_sent = earlier < slot and earlier not in self.unsent
             if is_sent and entry.message.role not in SYSTEM_ROLES:
-                self.history.leave_whole(earlier)
-                self.history.closed.add(self.history.slots.unit[earlier])
                 self.rewrite(earlier, entry.message, 0)
 
     def _next_turn(self) -> None:

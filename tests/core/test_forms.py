@@ -902,7 +902,7 @@ def test_messages_before_a_summary_of_anthropic_are_not_counted(
     assert (request.over, request.warnings) == (0, ())
     talk = bk.Conversation.from_json(talk.to_json())
     talk.add(assistant("Yes."), user("So?"))
-    assert talk.request().messages == [*COMPACTED[1:], assistant("Yes."), user("So?")]
+    assert talk.request().messages == [*COMPACTED, assistant("Yes."), user("So?")]
     trimmed = bk.trim(COMPACTED, window, model="claude-opus-4-6")
     assert (trimmed[-2:], trimmed.warnings) == (COMPACTED[1:], ())
 
