@@ -41,6 +41,7 @@ from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import FRAMINGS, Framing, read_tools
 from budgetkit.requests.reading.forms import (
     Form,
+    compacted_form,
     form_of_all,
     forms_of,
     place_in_record,
@@ -319,7 +320,7 @@ def _before_user(plan: Plan) -> set[int]:
         role = decision.item.payload.role
         if role == "user" and is_kept:
             return {*early} if any(early.values()) else set()
-        if role in CHAT_ROLES:
+        if role in CHAT_ROLES and not compacted_form(decision.item.payload.raw):
             early[place] = is_kept
     return set()
 

@@ -178,7 +178,8 @@ class RunningTally(TallyState):
         messages = join_answers(messages)
         retrieved = [message.contexts for message in messages]
         texts = [*messages, *(passage.message for passages in retrieved for passage in passages)]
-        sizes = self.rules.framing.messages(texts, self.sizes)
+        self.forms |= forms_of(message.raw for message in messages)
+        sizes = self.rules.framing.messages(texts, self.sizes, self.form)
 
         # A turn begins with a user message or, without any, with the first message that is not a system message.
         has_question = any(message.role == "user" for message in messages)
@@ -293,7 +294,6 @@ class RunningTally(TallyState):
 
         # the formats so far, and whether every message is a plain text
         raw = message.raw
-        self.forms |= forms_of([raw])
         is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
         self.is_text = self.is_text and is_text
 
@@ -398,7 +398,7 @@ class RunningTally(TallyState):
         """Mark messages as sent, and add their tokens to the sums."""
         if min(slots, default=0) < self.counted_from:
             together = [self.entries[slot].message for slot in slots]
-            sizes = self.rules.framing.messages(together, self.sizes)
+            sizes = self.rules.framing.messages(together, self.sizes, self.form)
             for slot, tokens in zip(slots, sizes, strict=True):
                 self._resize(slot, tokens)
         for slot in slots:
