@@ -159,6 +159,10 @@ def test_an_agents_copies_of_the_sessions_answers_are_not_billed(tmp_path: Path)
     assert len(session.cost) == 3
     assert [len(agent.cost) for agent in session.agents] == [1, 1]
     assert bk.sessions(tmp_path, billed=True)["requests"].tolist() == [5]
+    # Two agents may have the same name in different folders.
+    other = of_agent(rows[:2], "a2")
+    written(tmp_path, other, "s/subagents/workflows/w/agent-a2.jsonl")
+    assert bk.sessions(tmp_path, billed=True)["requests"].tolist() == [6]
 
 
 def test_sub_agents_belong_to_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -339,3 +339,18 @@ def test_a_seller_without_a_listed_price_is_named(name: str, place: str) -> None
 )
 def test_mistrals_latest_models_have_their_own_prices(name: str, newest: str) -> None:
     assert bk.cost.prices(name).input == bk.cost.prices(newest).input
+
+
+@pytest.mark.parametrize(
+    "name", ["openrouter/anthropic/claude-sonnet-4.5", "us.anthropic.claude-sonnet-4-5-v1:0"]
+)
+def test_claudes_one_hour_writes_cost_twice_its_input_wherever_it_is_sold(name: str) -> None:
+    known = bk.cost.prices(name, hour=True)
+    assert known.input and known.cache_write
+    assert known.cache_write.base == pytest.approx(2 * known.input.base)
+
+
+def test_a_fee_of_each_request_is_named() -> None:
+    """Perplexity lists its models under two names, with different prices."""
+    sonar = bk.cost.prices("perplexity/sonar")
+    assert (sonar.input, sonar.lacking) == (bk.cost.Price(1.0), ("the fee of each request",))

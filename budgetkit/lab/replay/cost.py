@@ -419,16 +419,22 @@ def _list_prices(
             if is_sold_fast:
                 return Prices(model, source=source, date=day)
         found = variant
-    longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
-    write = found.cache_write_mtok if longer is None else longer
+    if getattr(found, "requests_kcount", None):
+        lacking.append("the fee of each request")
     factor = _US if region == "us" and seller.id == "anthropic" else 1
+    write, times = found.cache_write_mtok, factor
+    if hour and getattr(found, "cache_write_1h_mtok", None) is not None:
+        write = found.cache_write_1h_mtok
+    elif hour and "claude" in entry.id:
+        # Twice the price of input: platform.claude.com, Prompt caching; read 2026-11-26.
+        write, times = found.input_mtok, 2 * factor
     searches = _price(getattr(found, "web_searches_kcount", None), 1)
     return Prices(
         model,
         input=_price(found.input_mtok, factor),
         output=_price(found.output_mtok, factor),
         cache_read=_price(found.cache_read_mtok, factor),
-        cache_write=_price(write, factor),
+        cache_write=_price(write, times),
         source=source,
         date=day,
         searches=None if searches is None else searches.base,
@@ -461,7 +467,7 @@ def _entry(
     known = found_by(name)
     places = (_place(model), known.provider.casefold() if known else "")
     sellers = [provider] if provider else [*(_SELLERS.get(place, place) for place in places), None]
-    names = (model, model.partition("/")[2], name, *others)
+    names = (model.partition("/")[2] or model, model, name, *others)
     for seller_id, spelling in product(sellers, names):
         try:
             seller, entry = snapshot().find_provider_model(spelling, None, seller_id, None)

@@ -133,12 +133,10 @@ class Session:
 
         The sums of the session do not include its sub-agents.
         """
-        # An agent may be both in the session's file and in a file of its own, which comes last.
-        beside = {trace.id: trace for trace in self._beside}
         agents = []
         seen = {*self.columns["id"]} - {""}
-        for trace in beside.values():
-            # Claude Code may write answers of the session into an agent's file again.
+        for trace in self._beside:
+            # Claude Code may write answers of the session, or of an agent, into an agent's file again.
             rows = [row for row in trace.fields.get("usage", ()) if row.get("id") not in seen]
             own = replace(trace, fields={**trace.fields, "usage": rows})
             if rows and usage_columns(own)["side_chain"].any():
