@@ -186,6 +186,7 @@ def test_the_texts_of_many_small_conversations_are_counted_together(
         return count_texts(encoding, texts, *options)
 
     monkeypatch.setattr(exact, "count_texts", count)
-    DesignCard("chat", traces, model="gpt-5.4")
+    explorer = bk.BudgetExplorer("chat", traces, model="gpt-5.4")
+    explorer.stage.requests.all_turns()
     assert sum(calls) >= 2_500
     assert len(calls) < 100
