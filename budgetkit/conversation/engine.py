@@ -48,7 +48,7 @@ from budgetkit.pruning import SHRUNK, WHOLE, StartOn
 from budgetkit.pruning.dropping import Steps, floor_notices, prune, pruning_context, summary_role
 from budgetkit.pruning.policies import DropToolResults
 from budgetkit.requests.reading.tools import write_tools
-from budgetkit.requests.reading.writing import as_it_came, system_text
+from budgetkit.requests.reading.writing import as_they_came, system_text
 from budgetkit.trace import json_value
 
 RequestSteps = Generator[list[Message], object, Request]
@@ -333,7 +333,11 @@ class Engine:
             request,
             messages=messages.messages,
             system=system_text(request.messages[: messages.head], messages.form),
-            left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
+            left=tuple(
+                replace(left, message=record)
+                for left in request.left
+                for record in as_they_came(left.message)
+            ),
             stable=messages.unchanged(request.stable),
             warnings=(*request.warnings, *self.sent.warnings),
         )

@@ -996,3 +996,20 @@ def test_tools_after_the_text_about_the_budget_are_counted_as_sent(model: str) -
     assert request.messages[-1]["role"] == "system"
     body = {"model": model, "messages": request.messages, "tools": tools}
     assert request.tokens == bk.count_request(body).tokens
+
+
+@pytest.mark.parametrize("is_one_by_one", [True, False])
+def test_what_has_left_of_responses_is_listed_as_it_came(is_one_by_one: bool) -> None:
+    """Reasoning with its encrypted text was listed as a chat message without it."""
+    items: list[Raw] = [
+        user("word " * 300),
+        {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "abcd" * 20},
+        {"type": "function_call", "call_id": "a", "name": "n", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "x"},
+        assistant("word " * 300),
+        user("And now?"),
+    ]
+    talk = conversation(600, form="responses")
+    for added in [[item] for item in items] if is_one_by_one else [items]:
+        talk.add(*added)
+    assert [left.message for left in talk.request().left] == items[:-1]

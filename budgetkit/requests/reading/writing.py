@@ -155,6 +155,17 @@ def as_it_came(raw: Raw) -> Data:
     return _with_bytes(record) if origin.get("bytes") else record
 
 
+def as_they_came(raw: Raw) -> list[Data]:
+    """Return all records that a message was read from.
+
+    An answer of OpenAI Responses that leaves whole has several. Those of a later part are listed with the first.
+    """
+    origin = origin_of(raw)
+    if origin is None or "rewritten" in origin or origin["form"] != "responses":
+        return [as_it_came(raw)]
+    return [dict(record) for record in origin["records"]]
+
+
 def as_chat(raw: Raw) -> Data:
     """Return a chat message without its origin and native record.
 
