@@ -144,7 +144,10 @@ def test_a_request_of_a_resumed_session_is_billed_once(
     assert bk.sessions(folder, newest=2, billed=True)["requests"].tolist() == [1, 5]
     assert run(["sessions", "--folder", str(folder)]) == 0
     shown = capsys.readouterr().out
-    assert "Counted once: 7 requests that a resumed session repeats from an earlier one." in shown
+    assert (
+        "Counted once: 7 requests that a resumed or forked session repeats from an earlier one."
+        in shown
+    )
 
 
 def test_an_agents_copies_of_the_sessions_answers_are_not_billed(tmp_path: Path) -> None:
@@ -342,3 +345,49 @@ def test_parallel_results_of_codex_are_counted_as_it_sends_them(tmp_path: Path) 
         sizes = trace.counts(count, bk.requests.framing_for("gpt-5.5"))
         assert whole - 10 < sizes.sum() <= whole
         assert sizes[-2:].sum() == pytest.approx(2 * count(text), abs=2)
+
+
+def of_pi(name: str, numbers: range) -> Rows:
+    usage = {"input": 1_000, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    said = {"role": "assistant", "content": "Yes.", "model": "claude-haiku-4-5", "usage": usage}
+    return [{"type": "session", "id": name}] + [
+        {
+            "type": "message",
+            "id": f"a{n}",
+            "timestamp": f"2026-11-20T10:{n:02d}:05Z",
+            "message": said,
+        }
+        for n in numbers
+    ]
+
+
+def of_opencode(name: str, numbers: range) -> Rows:
+    tokens = {"input": 1_000, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
+    messages = [
+        {
+            "info": {
+                "id": f"{name} {n}",
+                "role": "assistant",
+                "time": {"created": 1_763_900_001_000 + n, "completed": 1_763_900_005_000 + n},
+                "modelID": "claude-haiku-4-5",
+                "tokens": tokens,
+            },
+            "parts": [{"type": "text", "text": "Yes."}],
+        }
+        for n in numbers
+    ]
+    return [{"info": {"id": name}, "messages": messages}]
+
+
+@pytest.mark.parametrize(("rows_of", "suffix"), [(of_pi, "jsonl"), (of_opencode, "json")])
+def test_a_fork_of_other_agents_bills_its_own_requests(
+    tmp_path: Path, rows_of: Any, suffix: str
+) -> None:
+    """pi's copies keep their ids, those of OpenCode only their times."""
+    for day, (name, last) in enumerate({"first": 4, "fork": 5}.items(), start=1):
+        path = written(tmp_path, rows_of(name, range(1, last)), f"{name}.{suffix}")
+        os.utime(path, (86_400 * day, 86_400 * day))
+    table = bk.sessions(tmp_path, billed=True)
+    assert table["requests"].tolist() == [1, 3]
+    assert table["copied"].tolist() == [3, 0]
+    assert bk.Session(tmp_path / f"fork.{suffix}").totals()["requests"] == 4

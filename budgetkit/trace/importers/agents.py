@@ -345,8 +345,11 @@ def opencode_conversation(value: Raw) -> Data:
             "started": value_at(info, "time.created"),
             "is_summary": is_summary,
         }
-        for counts in steps:
-            counted = billed(counts, place, info.get("modelID"), **request)
+        for step, counts in enumerate(steps):
+            # A fork repeats the times of an answer, but not its id.
+            times = value_at(info, "time.created"), value_at(info, "time.completed")
+            id = f"{times} {step}" if all(times) else ""
+            counted = billed(counts, place, info.get("modelID"), id=id, **request)
             if counted is not None:
                 usage.append(counted)
                 if is_summary:

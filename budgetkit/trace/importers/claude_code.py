@@ -357,7 +357,9 @@ def _usage(entry: Entry, side_chain: bool) -> Data | None:
 
     Return None if nothing was billed, as after an error.
     """
-    ids = _answer_id(entry.record) or ("",)
+    # pi repeats the record's own id and time in a fork.
+    own = text_or_none(entry.record.get("id")), text_or_none(entry.record.get("timestamp"))
+    ids = next(filter(all, (_answer_id(entry.record) or ("",), own)), ())
     return billed(
         entry.usage,
         None,
@@ -365,7 +367,7 @@ def _usage(entry: Entry, side_chain: bool) -> Data | None:
         time=entry.record.get("timestamp"),
         started=entry.started,
         side_chain=side_chain,
-        id=" ".join(filter(None, ids)) if all(ids) else "",
+        id=" ".join(map(str, ids)),
     )
 
 
