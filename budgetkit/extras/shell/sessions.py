@@ -125,7 +125,9 @@ def list_sessions(
         )
     if total["copied"]:
         number = many(total["copied"], "request")
-        show_lines(f"Counted once: {number} that a resumed or forked session repeats from an earlier one.")
+        show_lines(
+            f"Counted once: {number} that a resumed or forked session repeats from an earlier one."
+        )
     if by is None and len(rows) > newest:
         show_lines(
             f"Older sessions not listed: {len(rows) - newest:,}. Use -n {len(rows)} to list them."

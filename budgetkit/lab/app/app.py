@@ -149,6 +149,9 @@ class App(Shown):
             explorer.take(settings, afresh=True)  # which shows the problem on the page
         self._limit(explorer)
         self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
+        self.view.hold(
+            number, explorer.view
+        )  # once it is drawn: the page builds what its first state has
 
     def _made(self, number: int, settings: Any) -> Explorer:
         """Make the explorer of a tab, with these settings."""
@@ -156,7 +159,6 @@ class App(Shown):
         view = made.kind.view()
         library = Library(view.report)
         library.join(self._library)
-        self.view.hold(number, view)
         explorer = object.__new__(made)
         # one picture for all tabs, of the last changed tab
         Explorer.__init__(explorer, settings, library, view, self._reach, self.card.still)
