@@ -187,6 +187,7 @@ def test_the_texts_of_many_small_conversations_are_counted_together(
 
     monkeypatch.setattr(exact, "count_texts", count)
     explorer = bk.BudgetExplorer("chat", traces, model="gpt-5.4")
+    assert explorer.stage.requests is not None
     explorer.stage.requests.all_turns()
     assert sum(calls) >= 2_500
     assert len(calls) < 100
