@@ -615,12 +615,14 @@ def test_opencodes_database_is_read_as_its_files_are(
             "CREATE TABLE message (id TEXT, session_id TEXT, time_updated INTEGER, data TEXT);"
             "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);"
         )
-        for session in ("ses_1", "ses_2"):
+        for later, session in enumerate(("ses_1", "ses_2")):
             of_session = (session, "/home/me/shop", "Mend the till", 1)
             connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", of_session)
             for number, message in enumerate(export["messages"]):
                 name = f"{session}_{number:03}"
-                row = (name, session, 1_700_000_000_000 + number, json.dumps(message["info"]))
+                times = {time: at + later for time, at in message["info"]["time"].items()}
+                info = json.dumps(message["info"] | {"time": times})
+                row = (name, session, 1_700_000_000_000 + number, info)
                 connection.execute("INSERT INTO message VALUES (?, ?, ?, ?)", row)
                 for part, value in enumerate(message["parts"]):
                     row_of_part = (f"{name}_{part}", name, session, json.dumps(value))
