@@ -620,8 +620,9 @@ def test_opencodes_database_is_read_as_its_files_are(
             connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", of_session)
             for number, message in enumerate(export["messages"]):
                 name = f"{session}_{number:03}"
-                times = {time: at + later for time, at in message["info"]["time"].items()}
-                info = json.dumps(message["info"] | {"time": times})
+                times = message["info"].get("time", {})
+                times = {"time": {name: at + later for name, at in times.items()}}
+                info = json.dumps(message["info"] | times)
                 row = (name, session, 1_700_000_000_000 + number, info)
                 connection.execute("INSERT INTO message VALUES (?, ?, ?, ?)", row)
                 for part, value in enumerate(message["parts"]):
