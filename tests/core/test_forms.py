@@ -1013,3 +1013,36 @@ def test_what_has_left_of_responses_is_listed_as_it_came(is_one_by_one: bool) ->
     for added in [[item] for item in items] if is_one_by_one else [items]:
         talk.add(*added)
     assert [left.message for left in talk.request().left] == items[:-1]
+
+
+@pytest.mark.parametrize("is_one_by_one", [True, False])
+def test_parallel_results_of_responses_are_pruned_by_their_own_size(is_one_by_one: bool) -> None:
+    """They were sized as in chat, which escapes letters beyond ASCII, and dropped though they fit."""
+    calls = [
+        {"type": "function_call", "call_id": id, "name": "n", "arguments": "{}"} for id in "ab"
+    ]
+    text = "您好世界我们今天讨论预算问题 " * 100
+    results = [{"type": "function_call_output", "call_id": id, "output": text} for id in "ab"]
+    items: list[Raw] = [user("Go."), *calls, *results, assistant("Fine."), user("Next?")]
+    tokens = bk.count_request({"model": "gpt-5.4", "input": items}).tokens
+    budget = bk.presets.working_memory(tokens + 200, output=100, history_floor=0)
+    talk = bk.Conversation(budget, model="gpt-5.4", form="responses")
+    for added in [[item] for item in items] if is_one_by_one else [items]:
+        talk.add(*added)
+    assert (talk.request().messages, talk.request().tokens) == (items, tokens)
+    assert bk.trim(items, tokens + 10, model="gpt-5.4") == items
+
+
+def test_a_built_request_keeps_its_providers_summary() -> None:
+    """The summary was dropped, because a request had to start with a user message."""
+    summary = {"type": "compaction", "id": "c_1", "encrypted_content": "abcd" * 40}
+    history: list[Raw] = [summary, user("Go."), assistant("Fine.")]
+    budget = bk.presets.working_memory(4_000, output=50)
+    built = bk.build(budget, model="gpt-5.4", history=history, current="Next?")
+    assert built.messages == [*history, user("Next?")]
+    claude = [*COMPACTED, assistant("Fine.")]
+    budget = bk.presets.working_memory(1_000, output=50, history_floor=0)
+    built = bk.build(
+        budget, model="claude-opus-4-6", policy="oldest first", history=claude, current="Next?"
+    )
+    assert COMPACTED[1] in built.messages
