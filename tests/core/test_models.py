@@ -481,3 +481,11 @@ def test_the_day_on_which_models_end_can_be_set(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", MAKERS[1:])
 def test_the_models_that_stand_side_by_side_have_no_end(name: str) -> None:
     assert bk.model(name, unknown="raise").ends == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["MiniMax-M2", "MiniMax-M2.1", "minimax/MiniMax-M2.5", "MiniMax-M2.5-lightning"]
+)
+def test_windows_of_minimax_are_those_of_its_own_list(name: str) -> None:
+    """litellm 1.110.2 gives a million tokens to some of them."""
+    assert bk.model(name).window == 204_800
