@@ -25,7 +25,7 @@ from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
 from budgetkit.files import extra
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model, found_by, model_name, today
-from budgetkit.models.names import bare, core_name, host_of, spellings, without_suffixes
+from budgetkit.models.names import host_of, is_spelling, spellings
 from budgetkit.plan import Floats, Ints
 
 __all__ = [
@@ -394,7 +394,7 @@ def _list_prices(
     is_known = spelling.casefold() in names or found_by(spelling) is not None
     if spelling.rpartition("/")[2] != name and is_known:
         source += f", of which {brief(model)} is a spelling"
-    elif not _is_entry(entry, spelling):
+    elif not is_spelling(spelling, entry.id):
         if not is_known:
             # The price is that of a model with a similar name.
             source += f"; {brief(model)} has no price of its own"
@@ -489,14 +489,6 @@ def _is_other_seller(snapshot: Any, place: str, seller: str) -> bool:
         return bool(snapshot.find_provider(None, _SELLERS.get(place, place), None).id != seller)
     except LookupError:
         return place in _UNLISTED
-
-
-def _is_entry(entry: Any, name: str) -> bool:
-    """Return True if a price entry names this model in any spelling."""
-    of_name, of_entry = (
-        {core_name(text) for text in without_suffixes(bare(text))} for text in (name, entry.id)
-    )
-    return not of_name.isdisjoint(of_entry)
 
 
 def _price(value: Any, factor: float) -> Price | None:
