@@ -22,7 +22,7 @@ import numpy as np
 
 from budgetkit.budget import brief, warn_caller
 from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
-from budgetkit.files import extra
+from budgetkit.files import extra, read_toml
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model, found_by, model_name, today
 from budgetkit.models.names import host_of, is_spelling, spellings
@@ -44,27 +44,6 @@ __dir__ = __all__.copy  # completion shows no other names
 
 MILLION = 1_000_000
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
-#: Sellers in genai-prices by other spellings, and sellers that it does not list.
-_SELLERS = {
-    "azure_ai": "azure",
-    "fireworks_ai": "fireworks",
-    "z-ai": "zai",
-    "zai-org": "zai",
-    "z.ai": "zai",
-}
-_UNLISTED = (
-    *("deepinfra", "friendliai", "gmi", "hyperbolic", "lambda_ai", "nebius", "nscale", "oci"),
-    *("replicate", "sagemaker", "sambanova", "snowflake", "wandb", "watsonx"),
-)
-#: Mistral's names for newer models than genai-prices 0.2.3 says; litellm 1.110.2, read 2026-11-28.
-_SERVED = {
-    "mistral-large": "mistral-large-2512",
-    "mistral-large-latest": "mistral-large-2512",
-    "mistral-medium": "mistral-medium-latest",
-    "magistral-medium-latest": "mistral-medium-latest",
-    "magistral-small-latest": "mistral-small-latest",
-    "ministral-3b-latest": "ministral-3b-2512",
-}
 #: Kinds of tokens with separate prices, as fields of :class:`Prices`.
 PRICED = ("input", "output", "cache_read", "cache_write")
 
@@ -220,7 +199,7 @@ def prices_of(given: Prices | str | Model | None, hour: bool = False) -> Prices 
     given : Prices, str, Model or None
         Prices, a model or its name in genai-prices, or None for no prices.
     hour : bool, default False
-        If True, a model's price of one-hour cache writes is used where one is listed.
+        If True, use the price of one-hour cache writes, as in :func:`prices`.
 
     Returns
     -------
@@ -265,7 +244,8 @@ def prices(
     provider : str, optional
         The seller, such as ``"azure"``; default: the seller that the model's name implies.
     hour : bool
-        If True, use the price of one-hour cache writes where one is listed.
+        If True, use the price of one-hour cache writes. If none is listed, Claude's price is twice that of input, and
+        other models' price is that of other cache writes.
     tier : str
         Service tier, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``. If a tier has no prices of its own,
         the standard prices are used, and the source says so.
@@ -422,19 +402,21 @@ def _list_prices(
     if getattr(found, "requests_kcount", None):
         lacking.append("the fee of each request")
     factor = _US if region == "us" and seller.id == "anthropic" else 1
-    write, times = found.cache_write_mtok, factor
+    write = found.cache_write_mtok
+    write_factor = factor
     if hour and getattr(found, "cache_write_1h_mtok", None) is not None:
         write = found.cache_write_1h_mtok
     elif hour and "claude" in entry.id:
         # Twice the price of input: platform.claude.com, Prompt caching; read 2026-11-26.
-        write, times = found.input_mtok, 2 * factor
+        write = found.input_mtok
+        write_factor = 2 * factor
     searches = _price(getattr(found, "web_searches_kcount", None), 1)
     return Prices(
         model,
         input=_price(found.input_mtok, factor),
         output=_price(found.output_mtok, factor),
         cache_read=_price(found.cache_read_mtok, factor),
-        cache_write=_price(write, times),
+        cache_write=_price(write, write_factor),
         source=source,
         date=day,
         searches=None if searches is None else searches.base,
@@ -456,8 +438,9 @@ def _entry(
     because the snapshot itself cannot be.
     """
     name = model.rpartition("/")[2]
-    if _place(model) in ("", "mistral") and name.casefold() in _SERVED:
-        name = model = _SERVED[name.casefold()]
+    newer_models = read_toml("sellers.toml")["mistral"]
+    if _place(model) in ("", "mistral") and name.casefold() in newer_models:
+        name = model = newer_models[name.casefold()]
     # A fine-tuned model has its own price, and so does a model that a router offers for free.
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
     # Ollama runs a model on the user's own machine, which no list prices.
@@ -466,7 +449,7 @@ def _entry(
     # Sellers charge different prices, and Amazon more within a region than globally.
     known = found_by(name)
     places = (_place(model), known.provider.casefold() if known else "")
-    sellers = [provider] if provider else [*(_SELLERS.get(place, place) for place in places), None]
+    sellers = [provider] if provider else [*map(_listed_seller, places), None]
     names = (model.partition("/")[2] or model, model, name, *others)
     for seller_id, spelling in product(sellers, names):
         try:
@@ -483,12 +466,17 @@ def _place(model: str) -> str:
     return host_of(model) or model.casefold().rpartition("/")[0].partition("/")[0]
 
 
+def _listed_seller(place: str) -> str:
+    """Return a seller's name in genai-prices."""
+    return str(read_toml("sellers.toml")["spellings"].get(place, place))
+
+
 def _is_other_seller(snapshot: Any, place: str, seller: str) -> bool:
     """Return True if a place sells models itself and is not the given seller."""
     try:
-        return bool(snapshot.find_provider(None, _SELLERS.get(place, place), None).id != seller)
+        return bool(snapshot.find_provider(None, _listed_seller(place), None).id != seller)
     except LookupError:
-        return place in _UNLISTED
+        return place in read_toml("sellers.toml")["unlisted"]
 
 
 def _price(value: Any, factor: float) -> Price | None:
