@@ -139,8 +139,9 @@ class Session:
             # Claude Code may write answers of the session, or of an agent, into an agent's file again.
             rows = [row for row in trace.fields.get("usage", ()) if row.get("id") not in seen]
             own = replace(trace, fields={**trace.fields, "usage": rows})
-            if rows and usage_columns(own)["side_chain"].any():
-                seen |= {*usage_columns(own)["id"]} - {""}
+            columns = usage_columns(own)
+            if columns["side_chain"].any():
+                seen |= {*columns["id"]} - {""}
                 agents.append(Session(own, self.counter, self.prices))
         return tuple(agents)
 
