@@ -295,7 +295,8 @@ def bills_of(
     -------
     list of dict
         The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums for each
-        day (in UTC) and model; its last entry has all compactions and warnings.
+        agent, day (in UTC) and model; the last entry of an agent has all its compactions and warnings. "answers" has a
+        checksum of each answer's id.
 
     Examples
     --------
