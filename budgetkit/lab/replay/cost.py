@@ -362,10 +362,10 @@ def _list_prices(
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     day = moment.date().isoformat()
     source = f"genai-prices {_version('genai-prices')}"
-    known = _entry(get_snapshot, id(get_snapshot()), model, provider)
-    if known is None:
+    match = _entry(get_snapshot, id(get_snapshot()), model, provider)
+    if match is None:
         return Prices(model, source=f"{source} does not list {brief(model)}", date=day)
-    seller, entry, spelling = known
+    seller, entry, spelling = match
     source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
     lacking = []
@@ -389,33 +389,33 @@ def _list_prices(
     # The tier is in the request's usage, or in the name used by a router.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
     tier = "fast" if is_sold_fast else tier
-    found = entry.get_prices(moment)
+    entry_prices = entry.get_prices(moment)
     if tier:
-        served = dict.fromkeys(("processing", "service_tier", "speed"), tier)
-        variant = entry.get_prices(moment, served)
-        if variant is found or vars(variant) == vars(found):
+        conditions = dict.fromkeys(("processing", "service_tier", "speed"), tier)
+        variant = entry.get_prices(moment, conditions)
+        if variant is entry_prices or vars(variant) == vars(entry_prices):
             source += f"; {tier} has no price of its own"
             lacking.append(f"the price of the tier {tier}")
             if is_sold_fast:
                 return Prices(model, source=source, date=day)
-        found = variant
-    if getattr(found, "requests_kcount", None):
+        entry_prices = variant
+    if getattr(entry_prices, "requests_kcount", None):
         lacking.append("the fee of each request")
     factor = _US if region == "us" and seller.id == "anthropic" else 1
-    write = found.cache_write_mtok
+    write = entry_prices.cache_write_mtok
     write_factor = factor
-    if hour and getattr(found, "cache_write_1h_mtok", None) is not None:
-        write = found.cache_write_1h_mtok
+    if hour and getattr(entry_prices, "cache_write_1h_mtok", None) is not None:
+        write = entry_prices.cache_write_1h_mtok
     elif hour and "claude" in entry.id:
         # Twice the price of input: platform.claude.com, Prompt caching; read 2026-11-26.
-        write = found.input_mtok
+        write = entry_prices.input_mtok
         write_factor = 2 * factor
-    searches = _price(getattr(found, "web_searches_kcount", None), 1)
+    searches = _price(getattr(entry_prices, "web_searches_kcount", None), 1)
     return Prices(
         model,
-        input=_price(found.input_mtok, factor),
-        output=_price(found.output_mtok, factor),
-        cache_read=_price(found.cache_read_mtok, factor),
+        input=_price(entry_prices.input_mtok, factor),
+        output=_price(entry_prices.output_mtok, factor),
+        cache_read=_price(entry_prices.cache_read_mtok, factor),
         cache_write=_price(write, write_factor),
         source=source,
         date=day,
@@ -447,8 +447,8 @@ def _entry(
     if provider is None and "ollama" in (host_of(model), host_of(name)):
         return None
     # Sellers charge different prices, and Amazon more within a region than globally.
-    known = found_by(name)
-    places = (_place(model), known.provider.casefold() if known else "")
+    facts = found_by(name)
+    places = (_place(model), facts.provider.casefold() if facts else "")
     sellers = [provider] if provider else [*map(_listed_seller, places), None]
     names = (model.partition("/")[2] or model, model, name, *others)
     for seller_id, spelling in product(sellers, names):
