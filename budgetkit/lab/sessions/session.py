@@ -495,8 +495,8 @@ class Session:
     def parts(self, seen: Collection[str] = ()) -> list[Data]:
         """Return the sums for each day (in UTC) and model.
 
-        The requests whose ids are in `seen` are left out and counted as copied. The last part has all compactions,
-        warnings and copied requests. An unknown day is "".
+        The requests whose ids are in `seen` are left out and counted as copied. The last part has the whole sums
+        compactions, warnings, missing and copied. An unknown day is "".
         """
         ids = self.columns["id"].tolist()
         missed = {miss.request - 1: miss.cost for miss in self._misses}
