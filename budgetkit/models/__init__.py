@@ -36,11 +36,11 @@ from budgetkit.models.names import (
     core_name,
     family_encoding,
     host_of,
+    is_spelling,
     nearest_names,
     neighbour,
     openai_family,
     spelled_model,
-    without_suffixes,
 )
 
 __all__ = [
@@ -491,11 +491,7 @@ def _by_price_list(name: str) -> Model | None:
     except LookupError:
         return None
     # A registry's entry may stand for a whole family, whose other members have other windows.
-    cores = [
-        {core_name(text) for text in without_suffixes(text)}
-        for text in (bare(name), bare(entry.id))
-    ]
-    if entry.context_window is None or cores[0].isdisjoint(cores[1]):
+    if entry.context_window is None or not is_spelling(name, entry.id):
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
     return Model(

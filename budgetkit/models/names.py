@@ -166,6 +166,18 @@ def without_suffixes(name: str) -> Iterator[str]:
         yield name
 
 
+def is_spelling(name: str, other: str) -> bool:
+    """Return True if two names are spellings of one model's name.
+
+    >>> is_spelling("openai/gpt-4o-2024-08-06", "gpt-4o"), is_spelling("gpt-4o-mini", "gpt-4o")
+    (True, False)
+    """
+    cores, other_cores = (
+        set(map(core_name, without_suffixes(bare(text)))) for text in (name, other)
+    )
+    return not cores.isdisjoint(other_cores)
+
+
 def neighbour(name: str) -> str:
     """Return the longest listed name that a name extends, or "".
 

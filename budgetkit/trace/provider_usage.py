@@ -106,7 +106,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         - tier, region: the service tier and region, or "" if they do not affect the price
         - web_searches, paid_tools: numbers of calls that cost money
         - media_tokens: tokens of audio, and of images in the answer
-        - id: the ids of a Claude Code answer's message and request, or ""
+        - id: text that identifies an answer of Claude Code, pi or OpenCode in its copies, or ""
 
     Examples
     --------

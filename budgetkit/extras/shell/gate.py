@@ -62,6 +62,7 @@ from budgetkit.requests.billing.images import at_largest
 from budgetkit.requests.billing.request_count import uncounted_parts
 from budgetkit.requests.reading.formats import format_names, format_table
 from budgetkit.requests.reading.forms import ROWS, form_of
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import ProviderRequest, provider_request, request_shape
 from budgetkit.requests.reading.tools import FURTHER_PAGES, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
@@ -79,14 +80,6 @@ _PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", 
 _ELSEWHERE = {"input", "contents", "promptVariables", "extra_body"}
 #: Fields of a message that is a piece of a provider's record.
 _OF_PIECES = {"tool_calls", "tool_call_id", "reasoning_content"}
-
-
-#: Fields of a request that limit its answer, and the settings that may contain them.
-_ANSWERS = (
-    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
-    *("maxOutputTokens", "maxTokens", "num_predict"),
-)
-_SETTINGS = ("generationConfig", "generation_config", "inferenceConfig", "options", "config")
 
 
 @dataclass(frozen=True)
@@ -489,8 +482,9 @@ def _check_messages(trace: Trace) -> None:
 
 def _longest_answer(fields: Mapping[str, Any]) -> int:
     """Return the tokens of the longest answer that a request asks for, or 0."""
-    settings = [fields, *map(fields.get, _SETTINGS)]
-    sizes = (part.get(name) for part in settings if isinstance(part, Mapping) for name in _ANSWERS)
+    marks = format_table("marks")
+    settings = objects_in([fields, *map(fields.get, marks["settings"])])
+    sizes = (part.get(name) for part in settings for name in marks["longest_answer"])
     return min(MOST_TOKENS, max([0, *(size for size in sizes if isinstance(size, int))]))
 
 
@@ -520,7 +514,7 @@ def _recorded_request(trace: Trace) -> ProviderRequest:
     kinds_of_file = ["field "]
     if format not in format_table("marks")["requests"]:
         kinds_of_file += ["message field ", "part field ", "item "]
-    names = [name for name in request.uncounted if not name.startswith((*kinds_of_file,))]
+    names = [name for name in request.uncounted if not name.startswith(tuple(kinds_of_file))]
     functions = read_tools(trace.tools).functions
     names += [f"tool {tool_name(tool)}" for tool in request.tools if tool not in functions]
     if any(map(trace.fields.get, FURTHER_PAGES)):

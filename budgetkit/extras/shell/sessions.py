@@ -100,7 +100,7 @@ def list_sessions(
         # Only --json shows the seconds and the date of a model's snapshot.
         row["changed"] = changed if as_json else changed[:16]
         if not as_json:
-            row["model"] = _core(row["model"])
+            row["model"] = _without_date(row["model"])
     columns = ["number", "program", "changed", "project", "model"]
     shown = rows[:newest]
     if by is not None:
@@ -150,18 +150,18 @@ def _parts(row: Row) -> Iterator[Row]:
     Models are named without the date of their snapshot.
     """
     for part in row["parts"]:
-        model = _core(part.get("model") or row["model"])
+        model = _without_date(part.get("model") or row["model"])
         yield part | {"day": part.get("day") or row["day"], "model": model}
 
 
-def _core(model: str | None) -> str:
+def _without_date(model: str | None) -> str:
     return re.sub(r"-\d{8}$", "", model or "")
 
 
 def _sums(rows: list[Row], by: str) -> list[Row]:
     """Add up the sessions that share a value in a column.
 
-    A sum is None if none of its values is known.
+    A sum is None if none of its values is known. "sessions" and "incomplete" are numbers of sessions.
     """
     groups: dict[str, Row] = {}
     for row in rows:

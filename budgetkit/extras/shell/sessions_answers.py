@@ -155,6 +155,7 @@ def settings(
 
 def _cost_of(agents: Collection[Session]) -> str:
     cost = sum(float(agent.cost.sum()) for agent in agents)
+    # The sign is added if one of the agents has it.
     return dollars_text(cost, max(agent.at_least for agent in agents)) or "an unknown price"
 
 

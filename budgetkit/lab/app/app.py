@@ -96,10 +96,12 @@ class App(Shown):
     ) -> None:
         self._reach = None if files is None else Reach(Path(files) if str(files) else None)
         self.card = DesignCard(budget, trace, model=model, counter=counter, window=window)
-        self._limit(self.card)
-        if files is not None:
-            self.card.take(self.card.settings, afresh=True)  # without the box, if it is hidden
         self._library = self.card.library
+        self._limit(self._library)
+        if files is not None:
+            self.card.reach = self._reach
+            # Draw the card again, because the box for paths is hidden if nothing may be opened.
+            self.card.take(self.card.settings, afresh=True)
         self.tabs: tuple[Explorer | None, ...] = (self.card, *[None] * (len(TABS) - 1))
         self._shown = 0
         self._shared = self.card.settings
@@ -147,31 +149,28 @@ class App(Shown):
         except Exception:
             explorer = self._made(number, tab.start)  # with the usual budget
             explorer.take(settings, afresh=True)  # which shows the problem on the page
-        self._limit(explorer)
         self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
-        self.view.hold(
-            number, explorer.view
-        )  # once it is drawn: the page builds what its first state has
+        # The page builds a view from its first state, so the view is drawn before.
+        self.view.hold(number, explorer.view)
 
     def _made(self, number: int, settings: Any) -> Explorer:
-        """Make the explorer of a tab, with these settings."""
-        made = TABS[number].explorer
-        view = made.kind.view()
+        """Make the explorer of a tab, with these settings.
+
+        The constructor of its own class is not called, because it would read the settings from a user's arguments.
+        """
+        explorer = object.__new__(TABS[number].explorer)
+        view = explorer.kind.view()
         library = Library(view.report)
         library.join(self._library)
-        explorer = object.__new__(made)
-        # one picture for all tabs, of the last changed tab
+        self._limit(library)
+        # All tabs share one picture, which shows the last changed tab.
         Explorer.__init__(explorer, settings, library, view, self._reach, self.card.still)
         return explorer
 
-    def _limit(self, explorer: Explorer) -> None:
-        """Limit the paths that an explorer may open.
-
-        If nothing may be opened, the box for paths is hidden when the explorer is drawn again.
-        """
-        explorer.reach = self._reach
+    def _limit(self, library: Library) -> None:
+        """Read a path without the files beside it, if only one file may be opened."""
         root = self._reach.root if self._reach else None
-        explorer.library.conversations.reads_alone = root is not None and root.is_file()
+        library.conversations.reads_alone = root is not None and root.is_file()
 
     def _display_(self) -> Tabs:
         """Show the tabs in marimo."""

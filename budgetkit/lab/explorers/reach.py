@@ -105,8 +105,8 @@ class Reach:
 def _opened(place: Path) -> list[Path]:
     """List the files that a path or pattern reads.
 
-    For a folder, these are all files in it. A single file is not listed, because its own path is checked; but for a
-    session of OpenCode, the storage that also has its messages is.
+    For a folder, these are all files in it. A single file is not listed, because its own path is checked. For a session
+    of OpenCode, the list has the folder in which its messages are stored.
     """
     if place.is_dir():
         return [*place.rglob("*")]

@@ -22,10 +22,10 @@ import numpy as np
 
 from budgetkit.budget import brief, warn_caller
 from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
-from budgetkit.files import extra
+from budgetkit.files import extra, read_toml
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model, found_by, model_name, today
-from budgetkit.models.names import bare, core_name, host_of, spellings, without_suffixes
+from budgetkit.models.names import host_of, is_spelling, spellings
 from budgetkit.plan import Floats, Ints
 
 __all__ = [
@@ -44,27 +44,6 @@ __dir__ = __all__.copy  # completion shows no other names
 
 MILLION = 1_000_000
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
-#: Sellers in genai-prices by other spellings, and sellers that it does not list.
-_SELLERS = {
-    "azure_ai": "azure",
-    "fireworks_ai": "fireworks",
-    "z-ai": "zai",
-    "zai-org": "zai",
-    "z.ai": "zai",
-}
-_UNLISTED = (
-    *("deepinfra", "friendliai", "gmi", "hyperbolic", "lambda_ai", "nebius", "nscale", "oci"),
-    *("replicate", "sagemaker", "sambanova", "snowflake", "wandb", "watsonx"),
-)
-#: Mistral's names for newer models than genai-prices 0.2.3 says; litellm 1.110.2, read 2026-11-28.
-_SERVED = {
-    "mistral-large": "mistral-large-2512",
-    "mistral-large-latest": "mistral-large-2512",
-    "mistral-medium": "mistral-medium-latest",
-    "magistral-medium-latest": "mistral-medium-latest",
-    "magistral-small-latest": "mistral-small-latest",
-    "ministral-3b-latest": "ministral-3b-2512",
-}
 #: Kinds of tokens with separate prices, as fields of :class:`Prices`.
 PRICED = ("input", "output", "cache_read", "cache_write")
 
@@ -220,7 +199,7 @@ def prices_of(given: Prices | str | Model | None, hour: bool = False) -> Prices 
     given : Prices, str, Model or None
         Prices, a model or its name in genai-prices, or None for no prices.
     hour : bool, default False
-        If True, a model's price of one-hour cache writes is used where one is listed.
+        If True, use the price of one-hour cache writes, as in :func:`prices`.
 
     Returns
     -------
@@ -265,7 +244,8 @@ def prices(
     provider : str, optional
         The seller, such as ``"azure"``; default: the seller that the model's name implies.
     hour : bool
-        If True, use the price of one-hour cache writes where one is listed.
+        If True, use the price of one-hour cache writes. If none is listed, Claude's price is twice that of input, and
+        other models' price is that of other cache writes.
     tier : str
         Service tier, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``. If a tier has no prices of its own,
         the standard prices are used, and the source says so.
@@ -382,10 +362,10 @@ def _list_prices(
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     day = moment.date().isoformat()
     source = f"genai-prices {_version('genai-prices')}"
-    known = _entry(get_snapshot, id(get_snapshot()), model, provider)
-    if known is None:
+    match = _entry(get_snapshot, id(get_snapshot()), model, provider)
+    if match is None:
         return Prices(model, source=f"{source} does not list {brief(model)}", date=day)
-    seller, entry, spelling = known
+    seller, entry, spelling = match
     source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
     lacking = []
@@ -394,7 +374,7 @@ def _list_prices(
     is_known = spelling.casefold() in names or found_by(spelling) is not None
     if spelling.rpartition("/")[2] != name and is_known:
         source += f", of which {brief(model)} is a spelling"
-    elif not _is_entry(entry, spelling):
+    elif not is_spelling(spelling, entry.id):
         if not is_known:
             # The price is that of a model with a similar name.
             source += f"; {brief(model)} has no price of its own"
@@ -409,32 +389,34 @@ def _list_prices(
     # The tier is in the request's usage, or in the name used by a router.
     is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
     tier = "fast" if is_sold_fast else tier
-    found = entry.get_prices(moment)
+    entry_prices = entry.get_prices(moment)
     if tier:
-        served = dict.fromkeys(("processing", "service_tier", "speed"), tier)
-        variant = entry.get_prices(moment, served)
-        if variant is found or vars(variant) == vars(found):
+        conditions = dict.fromkeys(("processing", "service_tier", "speed"), tier)
+        variant = entry.get_prices(moment, conditions)
+        if variant is entry_prices or vars(variant) == vars(entry_prices):
             source += f"; {tier} has no price of its own"
             lacking.append(f"the price of the tier {tier}")
             if is_sold_fast:
                 return Prices(model, source=source, date=day)
-        found = variant
-    if getattr(found, "requests_kcount", None):
+        entry_prices = variant
+    if getattr(entry_prices, "requests_kcount", None):
         lacking.append("the fee of each request")
     factor = _US if region == "us" and seller.id == "anthropic" else 1
-    write, times = found.cache_write_mtok, factor
-    if hour and getattr(found, "cache_write_1h_mtok", None) is not None:
-        write = found.cache_write_1h_mtok
+    write = entry_prices.cache_write_mtok
+    write_factor = factor
+    if hour and getattr(entry_prices, "cache_write_1h_mtok", None) is not None:
+        write = entry_prices.cache_write_1h_mtok
     elif hour and "claude" in entry.id:
         # Twice the price of input: platform.claude.com, Prompt caching; read 2026-11-26.
-        write, times = found.input_mtok, 2 * factor
-    searches = _price(getattr(found, "web_searches_kcount", None), 1)
+        write = entry_prices.input_mtok
+        write_factor = 2 * factor
+    searches = _price(getattr(entry_prices, "web_searches_kcount", None), 1)
     return Prices(
         model,
-        input=_price(found.input_mtok, factor),
-        output=_price(found.output_mtok, factor),
-        cache_read=_price(found.cache_read_mtok, factor),
-        cache_write=_price(write, times),
+        input=_price(entry_prices.input_mtok, factor),
+        output=_price(entry_prices.output_mtok, factor),
+        cache_read=_price(entry_prices.cache_read_mtok, factor),
+        cache_write=_price(write, write_factor),
         source=source,
         date=day,
         searches=None if searches is None else searches.base,
@@ -456,17 +438,18 @@ def _entry(
     because the snapshot itself cannot be.
     """
     name = model.rpartition("/")[2]
-    if _place(model) in ("", "mistral") and name.casefold() in _SERVED:
-        name = model = _SERVED[name.casefold()]
+    newer_models = read_toml("sellers.toml")["mistral"]
+    if _place(model) in ("", "mistral") and name.casefold() in newer_models:
+        name = model = newer_models[name.casefold()]
     # A fine-tuned model has its own price, and so does a model that a router offers for free.
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
     # Ollama runs a model on the user's own machine, which no list prices.
     if provider is None and "ollama" in (host_of(model), host_of(name)):
         return None
     # Sellers charge different prices, and Amazon more within a region than globally.
-    known = found_by(name)
-    places = (_place(model), known.provider.casefold() if known else "")
-    sellers = [provider] if provider else [*(_SELLERS.get(place, place) for place in places), None]
+    facts = found_by(name)
+    places = (_place(model), facts.provider.casefold() if facts else "")
+    sellers = [provider] if provider else [*map(_listed_seller, places), None]
     names = (model.partition("/")[2] or model, model, name, *others)
     for seller_id, spelling in product(sellers, names):
         try:
@@ -483,20 +466,17 @@ def _place(model: str) -> str:
     return host_of(model) or model.casefold().rpartition("/")[0].partition("/")[0]
 
 
+def _listed_seller(place: str) -> str:
+    """Return a seller's name in genai-prices."""
+    return str(read_toml("sellers.toml")["spellings"].get(place, place))
+
+
 def _is_other_seller(snapshot: Any, place: str, seller: str) -> bool:
     """Return True if a place sells models itself and is not the given seller."""
     try:
-        return bool(snapshot.find_provider(None, _SELLERS.get(place, place), None).id != seller)
+        return bool(snapshot.find_provider(None, _listed_seller(place), None).id != seller)
     except LookupError:
-        return place in _UNLISTED
-
-
-def _is_entry(entry: Any, name: str) -> bool:
-    """Return True if a price entry names this model in any spelling."""
-    of_name, of_entry = (
-        {core_name(text) for text in without_suffixes(bare(text))} for text in (name, entry.id)
-    )
-    return not of_name.isdisjoint(of_entry)
+        return place in read_toml("sellers.toml")["unlisted"]
 
 
 def _price(value: Any, factor: float) -> Price | None:

@@ -231,13 +231,13 @@ def replay(
     if paid is not None and paid.input and paid.input.base:
         if paid.cache_read:
             cache = replace(cache, read=paid.cache_read.base / paid.input.base)
-        write = paid.cache_write
-        if write and cache.is_for_an_hour and write.base < cache.write * paid.input.base:
+        write = paid.cache_write if cache.is_for_an_hour else None
+        if write and write.base < cache.write * paid.input.base:
             doubts.append(
                 f"Cache writes for an hour cost {cache.write:g} times the input price, but cache_write is "
                 f"${write.base:g} per million tokens. Look the prices up with hour=True."
             )
-        elif write and cache.is_for_an_hour:
+        elif write:
             cache = replace(cache, write=write.base / paid.input.base)
 
     # 7. A warning for the request with the history furthest below its floor.

@@ -37,7 +37,7 @@ from budgetkit.requests.reading.request import parsed
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Sums of a session, as in :meth:`Session.totals`, and its model.
+#: Sums of a session, as in :meth:`Session.parts`, and its model.
 BILLED = (
     "requests",
     "cost",
@@ -295,7 +295,8 @@ def bills_of(
     -------
     list of dict
         The sums in :data:`BILLED`, including sub-agents; unknown sums are None. "parts" has the same sums for each
-        day (in UTC) and model; its last entry has all compactions and warnings.
+        agent, day (in UTC) and model; the last entry of an agent has all its compactions and warnings. "answers" has a
+        checksum of each answer's id.
 
     Examples
     --------
@@ -401,8 +402,8 @@ def _bill(task: Task) -> BillAndNotes:
     """Read the bill of a session, without its copied answers.
 
     A bill includes sub-agents, but cache misses and compactions of the main agent only. If the session cannot be read,
-    its sums are None. The sum of warnings includes those about files of sub-agents, because a cached bill has only
-    their number.
+    its sums are None. Python warnings about its files are added to the sums warnings and missing, because a cached bill
+    has only their number.
     """
     module = import_module("budgetkit.lab.sessions.session")
     marks: dict[str, str] = {}  # checksums of the answers' ids

@@ -139,8 +139,9 @@ class Session:
             # Claude Code may write answers of the session, or of an agent, into an agent's file again.
             rows = [row for row in trace.fields.get("usage", ()) if row.get("id") not in seen]
             own = replace(trace, fields={**trace.fields, "usage": rows})
-            if rows and usage_columns(own)["side_chain"].any():
-                seen |= {*usage_columns(own)["id"]} - {""}
+            columns = usage_columns(own)
+            if columns["side_chain"].any():
+                seen |= {*columns["id"]} - {""}
                 agents.append(Session(own, self.counter, self.prices))
         return tuple(agents)
 
@@ -494,8 +495,8 @@ class Session:
     def parts(self, seen: Collection[str] = ()) -> list[Data]:
         """Return the sums for each day (in UTC) and model.
 
-        The requests whose ids are in `seen` are left out and counted as copied. The last part has all compactions,
-        warnings and copied requests. An unknown day is "".
+        The requests whose ids are in `seen` are left out and counted as copied. The last part has the whole sums
+        compactions, warnings, missing and copied. An unknown day is "".
         """
         ids = self.columns["id"].tolist()
         missed = {miss.request - 1: miss.cost for miss in self._misses}

@@ -130,9 +130,11 @@ def what_if(
         - replay_error, rule_error: signed errors, as shares of the bill; NaN if unknown
         - billed: the bill, in US dollars
         - is_ranked: True if the replay is close enough to the bill to call a value the cheapest
+        - missing: True if parts of the session could not be read or priced
         - model: the recorded model, if models are compared
 
-        For several sessions, the errors are the largest of all sessions, and ``attrs`` also has:
+        For several sessions, the errors are the largest of all sessions, missing is the number of sessions for which it
+        is true, and ``attrs`` also has:
 
         - sessions, left_out: numbers of sessions used and excluded
         - chosen: the value that costs least on the older half

@@ -276,6 +276,7 @@ def cline_conversation(value: Raw) -> Data:
     >>> cline_conversation({"messages": [task, request]})["usage"][0]["context_tokens"]
     9
     """
+    roles = format_table("shown_by_cline")
     shown: list[Data] = []
     usage: list[Data] = []
     for record in value["messages"]:
@@ -293,11 +294,9 @@ def cline_conversation(value: Raw) -> Data:
             model = value_at(raw, "modelInfo.modelId")
             counted = billed(numbers, len(shown), model, time=time, started=time)
             usage += [counted] if counted else []
-        elif (
-            role := "user"
-            if kind == "text" and not shown
-            else format_table("shown_by_cline").get(str(kind))
-        ):
+        elif role := roles.get(str(kind)):
+            if kind == "text" and not shown:  # the task
+                role = "user"
             shown.append({"role": role, "content": text, "timestamp": time})
     for row in usage:
         if row["message_index"] == len(shown):  # the request was never answered
@@ -345,9 +344,9 @@ def opencode_conversation(value: Raw) -> Data:
             "started": value_at(info, "time.created"),
             "is_summary": is_summary,
         }
+        # A fork repeats the times of an answer, but not its id.
+        times = request["started"], request["time"]
         for step, counts in enumerate(steps):
-            # A fork repeats the times of an answer, but not its id.
-            times = value_at(info, "time.created"), value_at(info, "time.completed")
             id = f"{times} {step}" if all(times) else ""
             counted = billed(counts, place, info.get("modelID"), id=id, **request)
             if counted is not None:

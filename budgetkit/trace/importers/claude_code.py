@@ -24,24 +24,24 @@ from budgetkit.trace.importers import COPIED, billed, notes_of, text_or_none
 from budgetkit.trace.jsonl import Numbered
 
 
-def followed(records: Sequence[Raw]) -> list[bool]:
-    """Return for each record whether the last message continues it.
+def ancestors(records: Sequence[Raw]) -> list[bool]:
+    """Flag the records that the last message continues, and the message itself.
 
     A record without an id or with a missing parent follows the previous record.
 
     >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
-    >>> followed([record("a", None), record("b", "a"), record("c", "a")])
+    >>> ancestors([record("a", None), record("b", "a"), record("c", "a")])
     [True, False, True]
     """
     parents = _parents(records)
     places = (place for place in reversed(range(len(records))) if _is_event(records[place]))
-    is_followed = [False] * len(records)
+    is_ancestor = [False] * len(records)
     place = next(places, -1)
-    while place >= 0 and not is_followed[place]:
-        is_followed[place] = True
+    while place >= 0 and not is_ancestor[place]:
+        is_ancestor[place] = True
         place = parents[place]
-    return is_followed
+    return is_ancestor
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
@@ -84,7 +84,7 @@ class Entry:
 
     line: int
     record: Raw
-    counts: bool  # True for an entry on the current branch
+    on_branch: bool  # True for an entry on the current branch
     started: Any  # time of the newest message that the request sends
     messages: list[Data]
     usages: list[Any]
@@ -252,7 +252,7 @@ def _conversation(
         # Nothing was billed for a copied record.
         counted = None if is_copied else _usage(entry, side_chain)
         # An abandoned branch is in no later request, but its cost is kept.
-        if not entry.counts:
+        if not entry.on_branch:
             left_messages += entry.message is not None
             if counted:
                 left_requests += 1
@@ -295,11 +295,11 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     If one record of an answer is on the current branch, the whole answer and the results of its calls are on it, too.
     """
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
-    on_branch = followed([record for _, record in records])
+    are_ancestors = ancestors([record for _, record in records])
     entries = []
     answers: dict[Any, Entry] = {}
     sent_at: Any = None
-    for (line, record), counts in zip(records, on_branch, strict=True):
+    for (line, record), on_branch in zip(records, are_ancestors, strict=True):
         message = _message_of(record)
         messages = [message] if message else []
         usages = [message.pop("usage", record.get("usageMetadata")) for message in messages]
@@ -307,16 +307,16 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
         if id is not None and id in answers:
             answers[id].messages += messages
             answers[id].usages += usages
-            answers[id].counts |= counts
+            answers[id].on_branch |= on_branch
             continue
-        entries.append(Entry(line, record, counts, sent_at, messages, usages))
+        entries.append(Entry(line, record, on_branch, sent_at, messages, usages))
         if id is not None:
             answers[id] = entries[-1]
         if message is not None and message.get("role") != "assistant":
             sent_at = record.get("timestamp")
-    calls = {id for entry in entries if entry.counts for id in entry.ids("tool_use", "id")}
+    calls = {id for entry in entries if entry.on_branch for id in entry.ids("tool_use", "id")}
     for entry in entries:
-        entry.counts |= not calls.isdisjoint(entry.ids("tool_result", "tool_use_id"))
+        entry.on_branch |= not calls.isdisjoint(entry.ids("tool_result", "tool_use_id"))
     return entries
 
 

@@ -66,11 +66,11 @@ def session_conversations(numbered: Iterable[Numbered], format: str) -> Iterator
 def _kind(value: Raw) -> str | None:
     """Return the kind of a record, or None for a message.
 
-    For an attachment of an unknown kind, the result starts with "attachment". A compaction of Qwen Code, which is not
-    read, has the kind "chat_compression".
+    For an attachment of an unknown kind, the result starts with "attachment". Compactions of Qwen Code, which are not
+    read, have the kind "chat_compression".
     """
     kind = value.get("type")
-    if value.get("subtype") == "chat_compression":  # Qwen Code's compaction
+    if value.get("subtype") == "chat_compression":
         return "chat_compression"
     attached = value_at(value, "attachment.type")
     if isinstance(attached, str) and attached not in format_table("attachments"):

@@ -55,8 +55,8 @@ def _replay(stage: ConversationStage) -> list[str]:
     prices = re.sub(r"\bPrices?\(", r"bk.cost.\g<0>", repr(stage.prices))
     if settings.given_prices is None:
         day = date.fromisoformat(stage.prices.date)
-        given = {"hour": stage.cache.is_for_an_hour, **settings.prices}
-        rest = "".join(f", {name}={value!r}" for name, value in given.items())
+        options = {"hour": stage.cache.is_for_an_hour, **settings.prices}
+        rest = "".join(f", {name}={value!r}" for name, value in options.items())
         prices = f"bk.cost.prices({stage.prices.model!r}, {day!r}{rest})"
     arguments = [
         f"counter={counter_of(settings)}",
