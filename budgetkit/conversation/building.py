@@ -45,7 +45,7 @@ from budgetkit.requests.reading.forms import (
     form_of_all,
     forms_of,
     place_in_record,
-    served_calls,
+    provider_call_ids,
 )
 from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in, unpaired
@@ -431,7 +431,7 @@ def _paired(items: list[Item], rules: RequestRules, form: Form) -> list[Item]:
         if not (message.tool_calls or message.tool_call_id):
             plain = place
     # Calls that the provider runs need no result.
-    ids = {id for message in messages for id in served_calls(message.raw)}
+    ids = {id for message in messages for id in provider_call_ids(message.raw)}
     results = [Message({"role": "tool", "tool_call_id": id}) for id in ids]
     broken = {groups[place] for place in unpaired([*messages, *results]) if place < len(items)}
     members = Counter(groups)

@@ -50,7 +50,7 @@ from budgetkit.requests.reading.forms import (
     forms_of,
     join_answers,
     place_in_record,
-    served_calls,
+    provider_call_ids,
 )
 from budgetkit.requests.reading.tools import tool_entries, without_envelopes
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
@@ -365,7 +365,7 @@ class RunningTally(TallyState):
             self.calling_slots.update(dict.fromkeys(ids, first))
             # The first message of a record has the whole record.
             holder = self.entries[first].message if first in self.entries else message
-            ids -= {"", *served_calls(holder.raw)}
+            ids -= {"", *provider_call_ids(holder.raw)}
             self.open_calls[first] = self.open_calls.get(first, set()) | ids
             return None
         caller = None if answered is None else self.calling_slots.get(answered)
