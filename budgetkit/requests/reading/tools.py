@@ -153,7 +153,7 @@ def write_tools(entries: Iterable[Schema], form: str) -> tuple[list[Data], list[
                 written.append(dict(tool))
                 continue
             fields = {**unwrapped(tool), "schema": parameters_of(tool) or {"type": "object"}}
-            tool = {**row["own"], **filled(row["template"], fields)}
+            tool = {**row["defaults"], **filled(row["template"], fields)}
             (declared if form == "gemini" else written).append(tool)
     if declared:
         written.append({"functionDeclarations": declared})
