@@ -34,7 +34,7 @@ from budgetkit.message import (
     Raw,
     ToolCall,
 )
-from budgetkit.requests.reading.formats import filled, format_table, value_at
+from budgetkit.requests.reading.formats import fill_template, format_table, value_at
 from budgetkit.requests.reading.forms import (
     BYTES,
     Form,
@@ -467,7 +467,7 @@ def _media(part: Raw, form: str) -> Data:
     if encoded:
         templates = table["templates"]["any"] | templates
     fallback = dict(part) if is_image else {"type": "text", "text": OMISSION}
-    return filled(templates[form], values) if form in templates else fallback
+    return fill_template(templates[form], values) if form in templates else fallback
 
 
 def _call_id(id: str) -> str:
@@ -488,7 +488,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
         "arguments": call.arguments,
         "values": values if isinstance(values, Mapping) else {"value": values},
     }
-    return filled(format_table("templates")["calls"][form], fields)
+    return fill_template(format_table("templates")["calls"][form], fields)
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
@@ -508,7 +508,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
         "failed": failed or None,
         "status": "error" if failed else None,
     }
-    return filled(format_table("templates")["results"][form], fields)
+    return fill_template(format_table("templates")["results"][form], fields)
 
 
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
