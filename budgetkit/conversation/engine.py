@@ -247,8 +247,6 @@ class Engine:
                     "policy's size. Send a smaller one."
                 )
         history.begin(tally.requests)
-        for unit in history.closed & history.members.keys() - history.summaries.keys():
-            history.drop(unit)  # replaced by the provider's own summary
         steps = prune(
             history,
             self.policy,
