@@ -41,9 +41,8 @@ _NO_TOOLS = {"cachePoint"}
 _DEFINITIONS = ("definitions", "$defs")
 _CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
 _WITH_TEXT = {"properties", "items", "description", "enum"}
-_MOST_VALUES = (
-    20_000  # inserted for references; definitions that refer to each other double at every step
-)
+# Values inserted for references. Definitions that refer to each other double at every step.
+_MOST_VALUES = 20_000
 _DEEPEST_SCHEMA = 100
 # Fields that identify an entry without a name as a function.
 _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
