@@ -153,7 +153,8 @@ class Engine:
         if self.sent is None:
             notices += empty_notices(entry.message for entry in entries)
 
-        # Tools are sent in the format of the messages; before any message has a format, they keep theirs.
+        # Tools are sent in the format of the messages. Before any message has a format, tools keep their own, except
+        # for those of an MCP server.
         has_form = self.rules.form or tally.forms
         tools, foreign = write_tools(tally.tools, tally.form if has_form else "any")
         if foreign:
