@@ -380,11 +380,11 @@ def replace_surrogates(text: str) -> str:
         return text
     # Short runs recur in one text, so their results are cached.
     return _SURROGATES.sub(
-        lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text
+        lambda run: (_cached_join_pairs if len(run[0]) < 64 else _join_pairs)(run[0]), text
     )
 
 
-def _whole_characters(run: str) -> str:
+def _join_pairs(run: str) -> str:
     """Join surrogate pairs in a run, and replace lone surrogates.
 
     Runs without a pair skip the decoder, which stops at each lone surrogate.
@@ -394,7 +394,7 @@ def _whole_characters(run: str) -> str:
     return run.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_remembered = lru_cache(maxsize=1_024)(_whole_characters)
+_cached_join_pairs = lru_cache(maxsize=1_024)(_join_pairs)
 
 
 def json_value(value: Any) -> Any:

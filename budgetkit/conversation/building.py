@@ -45,7 +45,7 @@ from budgetkit.requests.reading.forms import (
     form_of_all,
     forms_of,
     place_in_record,
-    served_calls,
+    provider_call_ids,
 )
 from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in, unpaired
@@ -177,7 +177,7 @@ def build(
         question_section = next(usual, question_section)
     history = roles.get("user")
 
-    # Each section is counted by itself; the question may be in the section of the history.
+    # The items of each section, and of the question, which may be in the section of the history.
     parts = {}
     question: list[Item] = []
     for keyword, value in sections.items():
@@ -208,15 +208,16 @@ def build(
     listings = listings_of(as_one)
     raw_parts = ((item.section, item.payload.raw) for item in items)
     check_listings(listings, raw_parts, {**parts, **place})
-    last = [*question, *parts.get(question_section, ()), *items[-1:]]
-    paying = last[0].section if last else ""
+    # The section that pays for the tokens beyond the messages: that of the question, or of the last message.
+    candidates = [*question, *parts.get(question_section, ()), *items[-1:]]
+    paying_section = candidates[0].section if candidates else ""
     priming = framing.primed(any(item.payload.role in SYSTEM_ROLES for item in items))
-    given = items + question
-    sent_form = form or form_of_all(forms_of(item.payload.raw for item in given))
+    all_items = items + question
+    sent_form = form or form_of_all(forms_of(item.payload.raw for item in all_items))
     first_speaker = rules.first_speaker(sent_form)
 
     def cut_as_billed(item: Item, limit: int, allocation: Allocation) -> Item | None:
-        # A listed passage pays for its text only; whatever was added for the whole request stays with the item.
+        # A listed passage pays only for its text. Tokens added for the whole request stay with the item.
         own_framing = FRAMINGS["text"] if item.section in listings else framing
         beyond = item.tokens - own_framing.message(item.payload, count)
         shorter = cutter(count, own_framing, markers)(item, limit - beyond, allocation)
@@ -225,51 +226,51 @@ def build(
     def planned(items: Sequence[Item], surplus: int = 0) -> Plan:
         def cost(section: str, joint: Data) -> int:
             """Count a section's passages, which are sent as one message."""
-            return framing.message(joint, count) + (surplus if section == paying else 0)
+            return framing.message(joint, count) + (surplus if section == paying_section else 0)
 
         fitted = partial(fit, budget, cut=cut_as_billed)
         return plan_with_listings(items, listings, count, cost, fitted)
 
-    items = _paired(given, rules, sent_form)
-    omitted = len(given) - len(items)
+    items = _paired(all_items, rules, sent_form)
+    omitted = len(all_items) - len(items)
 
     # A policy prunes the history to the tokens that the other sections and the question leave.
-    asked = {id(item.payload) for item in question}
-    past = [item.section == history and id(item.payload) not in asked for item in items]
-    if (policy is not None or setup.policy is not None) and any(past):
-        others = [item for item, is_past in zip(items, past, strict=True) if not is_past]
+    question_ids = {id(item.payload) for item in question}
+    is_past = [item.section == history and id(item.payload) not in question_ids for item in items]
+    if (policy is not None or setup.policy is not None) and any(is_past):
+        others = [item for item, past in zip(items, is_past, strict=True) if not past]
         plan = planned(others)
         remaining = (plan[history].limit if history in place else plan.free) - priming
         remaining -= sum(item.tokens for item in others if item.section == history)
-        pruned = _pruned([*compress(items, past)], remaining, rules, sent_form)
-        start = past.index(True)
+        pruned = _pruned([*compress(items, is_past)], remaining, rules, sent_form)
+        start = is_past.index(True)
         items = _paired([*others[:start], *pruned, *others[start:]], rules, sent_form)
 
     # The plan is made again until it has the tokens of its request. Tokens beyond the messages are added to the last
     # message that is kept, and saved tokens are subtracted from the largest.
     not_sent: list[Item] = []
     surplus = priming  # of the last round
-    more = 0  # the surpluses of all rounds
-    kept = [*range(len(items))]
-    for round in range(_MOST_ROUNDS):
+    total_surplus = 0  # of all rounds
+    kept_places = [*range(len(items))]
+    for round_number in range(_MOST_ROUNDS):
         # 1. Add the surplus to a message; that of a listed section is added by `planned`.
-        own = [at for at in kept if items[at].section not in listings]
-        if own and paying not in listings:
-            payer = max(own, key=lambda at: (items[at].section == paying, at))
+        payers = [at for at in kept_places if items[at].section not in listings]
+        if payers and paying_section not in listings:
+            payer = max(payers, key=lambda at: (items[at].section == paying_section, at))
             if items[payer].tokens + surplus < 0:
-                payer = max(own, key=lambda at: items[at].tokens)
+                payer = max(payers, key=lambda at: items[at].tokens)
             tokens = max(0, items[payer].tokens + surplus)
             items[payer] = replace(items[payer], tokens=tokens)
-        more += surplus
+        total_surplus += surplus
 
         # 2. Plan, without the messages before the first user message.
-        plan = planned(items, more)
+        plan = planned(items, total_surplus)
         while first_speaker == "user" and (early := _before_user(plan)):
             not_sent += [
                 items[place] for place in early if plan.decisions[place].outcome != "dropped"
             ]
             items = [item for place, item in enumerate(items) if place not in early]
-            plan = planned(items, more)
+            plan = planned(items, total_surplus)
 
         # 3. Write the request, and count it.
         raws = json_value(
@@ -280,9 +281,11 @@ def build(
         sent = SentRequest.of(raws, sent_form, framing, toolset)
         surplus = sent.tokens(count) - plan.used
         # A plan that changes with each round has too many tokens rather than too few.
-        if surplus == 0 or (surplus < 0 and round > _MOST_ROUNDS // 2):
+        if surplus == 0 or (surplus < 0 and round_number > _MOST_ROUNDS // 2):
             break
-        kept = [at for at, decision in enumerate(plan.decisions) if decision.outcome != "dropped"]
+        kept_places = [
+            at for at, decision in enumerate(plan.decisions) if decision.outcome != "dropped"
+        ]
 
     if tell and (text := describe(plan, count, framing=framing)):
         raws.append({"role": "system", "content": text})
@@ -418,7 +421,7 @@ def _paired(items: list[Item], rules: RequestRules, form: Form) -> list[Item]:
     sizes = rules.framing.messages(messages, rules.count, form)
     owners: dict[str, int] = {}
     groups: list[int] = []  # for each item, the place of the first message of its group
-    order: list[int] = []  # and the place after which it is sent
+    order: list[int] = []  # for each item, the place after which it is sent
     plain = -1  # the last place of a message that is neither a call nor a result
     for place, message in enumerate(messages):
         first = place - place_in_record(message.raw)[0]
@@ -427,9 +430,9 @@ def _paired(items: list[Item], rules: RequestRules, form: Form) -> list[Item]:
         order.append(groups[-1] if groups[-1] < plain else place)
         if not (message.tool_calls or message.tool_call_id):
             plain = place
-    # the provider's own calls need no result
-    served = {id for message in messages for id in served_calls(message.raw)}
-    results = [Message({"role": "tool", "tool_call_id": id}) for id in served]
+    # Calls that the provider runs need no result.
+    ids = {id for message in messages for id in provider_call_ids(message.raw)}
+    results = [Message({"role": "tool", "tool_call_id": id}) for id in ids]
     broken = {groups[place] for place in unpaired([*messages, *results]) if place < len(items)}
     members = Counter(groups)
     paired = []

@@ -374,7 +374,7 @@ class Conversation:
         tally = conversation._engine.tally
         conversation._inbox = file.fill(tally, budget)
         messages = [line.message for line in tally.entries.values()] + conversation._inbox
-        read_values(messages, conversation._pairing)
+        read_values(messages, conversation._pairing)  # to match later results with these calls
         conversation._pairing.forms |= forms_of(message.raw for message in messages)
         return conversation
 

@@ -68,7 +68,7 @@ class Engine:
     notes: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     # the messages removed at the next request, and those that each of its summaries replaces
-    departed: dict[int, Removal] = field(default_factory=dict)
+    removals: dict[int, Removal] = field(default_factory=dict)
     replaced: dict[int, set[int]] = field(default_factory=dict)
     # the last request in its provider's format, or None for a chat of plain texts
     sent: SentRequest | None = None
@@ -98,7 +98,7 @@ class Engine:
         tally = self.tally
         self.notes = missing_answer_notices(self.budget)
         self.texts = []
-        self.departed = {}
+        self.removals = {}
         self.replaced = {}
         left: list[Removal] = []
         for _ in range(_MOST_ROUNDS):
@@ -125,9 +125,9 @@ class Engine:
         tally.sizes.end_request()
         tally.requests += 1
         summarised = self._summarised()
-        departed = [
+        removals = [
             Removal(gone.message, "summarised") if slot in summarised else gone
-            for slot, gone in sorted(self.departed.items())
+            for slot, gone in sorted(self.removals.items())
         ]
 
         # The warnings; a request that is too large causes a warning or an error.
@@ -153,7 +153,8 @@ class Engine:
         if self.sent is None:
             notices += empty_notices(entry.message for entry in entries)
 
-        # Tools are sent in the format of the messages; before any message has a format, they keep theirs.
+        # Tools are sent in the format of the messages. Before any message has a format, tools keep their own, except
+        # for those of an MCP server.
         has_form = self.rules.form or tally.forms
         tools, foreign = write_tools(tally.tools, tally.form if has_form else "any")
         if foreign:
@@ -193,7 +194,7 @@ class Engine:
             plan=plan,
             tokens=tokens,
             over=max(0, missing),
-            left=(*departed, *left, *waiting),
+            left=(*removals, *left, *waiting),
             summaries=tuple(self.texts),
             stable=stable,
             warnings=tuple(notices),
@@ -247,8 +248,6 @@ class Engine:
                     "policy's size. Send a smaller one."
                 )
         history.begin(tally.requests)
-        for unit in history.closed & history.members.keys() - history.summaries.keys():
-            history.drop(unit)  # replaced by the provider's own summary
         steps = prune(
             history,
             self.policy,
@@ -261,7 +260,7 @@ class Engine:
 
         # 4. The new messages that the policy shortens on arrival.
         tally.enter(entering, arrived)
-        left += self._apply_departures()
+        left += self._apply_removals()
         sizes = history.slots.tokens
         for slot in entering:
             arrived_as = tally.entries.get(slot)
@@ -269,7 +268,7 @@ class Engine:
             if arrived_as is not None and is_whole and sizes[slot] < arrived_as.tokens:
                 message = self.rules.shortened(arrived_as.message, sizes[slot])
                 tally.restamp(slot, message, sizes[slot])
-                self._depart(slot, arrived_as.message, "shortened")
+                self._record_removal(slot, arrived_as.message, "shortened")
 
         # 5. Each section over its limit drops passages and shortens tool results; then all sections do.
         plan = self._plan()
@@ -291,7 +290,7 @@ class Engine:
     def _shorten(self, excess: int, section: str | None = None) -> None:
         """Shorten tool results until enough tokens are saved."""
         for slot, message in shorten_results(self.tally, excess, section):
-            self._depart(slot, message, "shortened")
+            self._record_removal(slot, message, "shortened")
 
     def _plan(self) -> Plan:
         """Allocate the budget to all demands, with the current history."""
@@ -389,7 +388,7 @@ class Engine:
             placed = {(place, tokens) for place, tokens, *_ in stop.value}
             self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
-    def _apply_departures(self) -> Iterator[Removal]:
+    def _apply_removals(self) -> Iterator[Removal]:
         """Remove dropped messages, write placeholders, and yield lost summaries."""
         tally = self.tally
         history = self.tally.history
@@ -397,11 +396,11 @@ class Engine:
             before = tally.entries[slot].message
             if history.gone[slot] >= 0:
                 del tally.entries[slot]
-                self._depart(slot, before, "dropped")
+                self._record_removal(slot, before, "dropped")
             elif history.state[slot] == SHRUNK:
                 message = self.rules.shortened(before, history.size[slot], "placeholder")
                 tally.restamp(slot, message, history.size[slot])
-                self._depart(slot, before, "shrunk")
+                self._record_removal(slot, before, "shrunk")
 
         # A summary that was dropped, and is not part of another summary, is lost.
         for place, entry in [*tally.summaries.items()]:
@@ -415,10 +414,10 @@ class Engine:
                 )
                 yield Removal(entry.message.raw, "dropped")
 
-    def _depart(self, slot: int, message: Message, why: Why) -> None:
+    def _record_removal(self, slot: int, message: Message, why: Why) -> None:
         """Record a removal, with the message as it was before this request."""
-        first = self.departed.get(slot)
-        self.departed[slot] = Removal(first.message if first else message.raw, why)
+        first = self.removals.get(slot)
+        self.removals[slot] = Removal(first.message if first else message.raw, why)
 
     def _summarised(self) -> set[int]:
         """Return the slots replaced by the summaries of this request."""

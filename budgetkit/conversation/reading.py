@@ -397,18 +397,20 @@ def plan_with_listings(
 
         has_changed = False
         for section in listings:
-            kept = {
+            passages = {
                 place: decision.item.payload
                 for place, decision in enumerate(plan.decisions)
                 if decision.section == section and decision.outcome != "dropped"
             }
-            for joint in written_as_one([(section, m.raw) for m in kept.values()], listings):
-                surplus = cost(section, joint) - sum(count(m.text) for m in kept.values())
+            raws = [(section, passage.raw) for passage in passages.values()]
+            for joint in written_as_one(raws, listings):  # none without passages
+                texts = sum(count(passage.text) for passage in passages.values())
+                surplus = cost(section, joint) - texts
                 if section not in surpluses or surplus > surpluses[section]:
                     surpluses[section] = surplus
                     has_changed = True
-                if not payers.keys() & kept.keys():
-                    payers[max(kept, key=lambda place: bare[place].score)] = section
+                if not payers.keys() & passages.keys():
+                    payers[max(passages, key=lambda place: bare[place].score)] = section
                     has_changed = True
         if not has_changed:
             return plan

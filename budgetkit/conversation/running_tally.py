@@ -50,7 +50,7 @@ from budgetkit.requests.reading.forms import (
     forms_of,
     join_answers,
     place_in_record,
-    served_calls,
+    provider_call_ids,
 )
 from budgetkit.requests.reading.tools import tool_entries, without_envelopes
 from budgetkit.trace import enters_at_once, json_value, past_section, section_beside_call
@@ -292,7 +292,7 @@ class RunningTally(TallyState):
         elif before and slot:
             unit = slots.unit[slot - 1]
 
-        # the formats so far, and whether every message is a plain text
+        # whether every message is a plain text
         raw = message.raw
         is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
         self.is_text = self.is_text and is_text
@@ -304,14 +304,16 @@ class RunningTally(TallyState):
         # A provider's summary is kept like a system message, with the results of its calls. The first message after it
         # may have any role.
         call = None if caller is None else self.entries.get(caller)
-        is_kept = self.is_kept(message) or (call is not None and self.is_kept(call.message))
-        role = "user" if is_kept else message.role
+        is_lasting = self.is_summary(message) or (
+            call is not None and self.is_summary(call.message)
+        )
+        role = "user" if is_lasting else message.role
         slots.add(arriving, unit, self.turn, is_result, importance, role)
 
         # its sections; a result is pruned in its call's section, that of an earlier turn if the user spoke in between
         past = past_section(message, rules.roles)
         present = present_section(message, rules.roles)
-        if is_kept:
+        if is_lasting:
             past = present = past_section(Message({"role": "system"}), rules.roles)
         elif caller is not None and call is not None:
             of_call = call.past if caller < self.start else call.present
@@ -348,7 +350,7 @@ class RunningTally(TallyState):
         """The format of requests: the one that was set, the messages' own, or "chat"."""
         return self.rules.form or form_of_all(self.forms)
 
-    def is_kept(self, message: Message) -> bool:
+    def is_summary(self, message: Message) -> bool:
         """Return True for a summary that the provider wrote and that requests can send."""
         return compacted_form(message.raw) == self.form
 
@@ -361,9 +363,9 @@ class RunningTally(TallyState):
         if message.tool_calls:
             ids = {call.id for call in message.tool_calls}
             self.calling_slots.update(dict.fromkeys(ids, first))
-            # The first message of its record, if that is an earlier message.
+            # The first message of a record has the whole record.
             holder = self.entries[first].message if first in self.entries else message
-            ids -= {"", *served_calls(holder.raw)}
+            ids -= {"", *provider_call_ids(holder.raw)}
             self.open_calls[first] = self.open_calls.get(first, set()) | ids
             return None
         caller = None if answered is None else self.calling_slots.get(answered)
@@ -404,8 +406,8 @@ class RunningTally(TallyState):
         for slot in slots:
             entry = self.entries[slot]
             self.unsent.remove(slot)
-            if compacted_form(entry.message.raw) == "anthropic" and self.is_kept(entry.message):
-                self._forget_before(slot)
+            if compacted_form(entry.message.raw) == self.form == "anthropic":
+                self._ignore_before(slot)
             is_present = self.turn and slot >= self.start
             section = entry.present if is_present else entry.past
             if not self.this_turn:
@@ -418,8 +420,11 @@ class RunningTally(TallyState):
             if entry.past == self.rules.section:
                 self.not_entered.append(slot)
 
-    def _forget_before(self, slot: int) -> None:
-        """Set the sizes of messages before a summary that Anthropic wrote to 0, because Anthropic ignores them."""
+    def _ignore_before(self, slot: int) -> None:
+        """Count no tokens for the messages before Anthropic's own summary.
+
+        Anthropic ignores these messages, except for system messages.
+        """
         for earlier, entry in [*self.entries.items()]:
             is_sent = earlier < slot and earlier not in self.unsent
             if is_sent and entry.message.role not in SYSTEM_ROLES:

@@ -23,7 +23,7 @@ from budgetkit.requests.billing.openai import OpenAIRules
 from budgetkit.requests.billing.request_count import uncounted_parts
 from budgetkit.requests.reading.forms import is_compaction
 from budgetkit.requests.reading.writing import (
-    LOST,
+    OMISSION,
     ProviderMessages,
     system_text,
     write_messages,
@@ -225,7 +225,7 @@ class SentRequest:
                 "OpenAI's chat format accepts images only from users, not in a tool result. Send the image in a user "
                 'message, or choose another format, such as form="responses".'
             )
-        if any(LOST in message.texts for message in messages):
+        if any(OMISSION in message.texts for message in messages):
             warnings.append(
                 "A file, recording or encrypted text was left out, because this format cannot hold it. Send its "
                 "text, or choose another format."

@@ -414,12 +414,11 @@ def trim(
         if suffix is not None and suffix.fits:
             fitting = [json_value(as_chat(raw)) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
-            notes = missing_answer_notices(planned)
             return Trimmed(
                 fitting,
-                messages,
-                fitting,
-                notes,
+                before=messages,
+                after=fitting,
+                notes=missing_answer_notices(planned),
                 sent_warnings=lambda: SentRequest.of(fitting, "chat", framing, toolset).warnings,
                 form=form,
             )
@@ -451,7 +450,14 @@ def trim(
     sent = engine.sent or SentRequest.of(fitting, "chat", framing, toolset)
     # System messages that this format keeps in a separate field are put first.
     in_form = fitting[: sent.written.head] + sent.written.messages
-    return Trimmed(in_form, messages, fitting, engine.notes, lambda: sent.warnings, form)
+    return Trimmed(
+        in_form,
+        before=messages,
+        after=fitting,
+        notes=engine.notes,
+        sent_warnings=lambda: sent.warnings,
+        form=form,
+    )
 
 
 def trim_budget(budget: int | AnyBudget) -> AnyBudget:

@@ -32,9 +32,8 @@ CTOK: Final = "ctok"
 _MEMORY_BYTES: Final = 32 * 2**20  # of whole texts
 _MOST_CHUNKS: Final = 200_000  # in each cache
 _LONG_CHUNK: Final = 200  # characters; a longer chunk rarely occurs twice
-_LONG_STREAM: Final = (
-    20_000  # characters: from here on long runs are shortened, which is exact (see `_shortened`)
-)
+# Characters: in longer streams, long runs are shortened without changing the count (see `_shortened`).
+_LONG_STREAM: Final = 20_000
 
 _BLANKS: Final = " \t\n\u3000"  # all white space that is left in a normalised text
 _SEAM: Final = re.compile(f"(?<=[^{_BLANKS}]) (?=[^{_BLANKS}])")
@@ -175,10 +174,11 @@ class _Tiling:
         self._longest = max(map(len, model.vocab))
         self._check()
 
+        # caches of words, of chunks, and of units between two blanks
         remember = lru_cache(_MOST_CHUNKS)
-        self._word = remember(self._tokens)
-        self._counted_once = remember(self._counted)
-        self._seamed = remember(lambda unit: self._unit(unit, _BLANK, right=True))
+        self._cached_tokens = remember(self._tokens)
+        self._cached_cost = remember(self._cost)
+        self._cached_unit = remember(lambda unit: self._unit(unit, _BLANK, right=True))
 
     def _check(self) -> None:
         """Raise ValueError if a piece crosses a position where texts are split."""
@@ -216,7 +216,7 @@ class _Tiling:
             if len(unit) > _LONG_CHUNK:
                 costs.append(self._unit(unit, _BLANK, right=True))
             else:
-                costs.append(self._seamed(unit))
+                costs.append(self._cached_unit(unit))
         if len(units) > 1:
             costs.append(self._unit(units[-1], _BLANK, right=False))
         total += sum(cost >> 2 for cost in costs)
@@ -274,24 +274,24 @@ class _Tiling:
                 cuts.append(match.end())
             last = len(chunk)
             costs = [
-                self._counted(chunk[start:stop], _OTHER if start else left, right and stop == last)
+                self._cost(chunk[start:stop], _OTHER if start else left, right and stop == last)
                 for start, stop in pairwise([*cuts, last])
             ]
             tokens = sum(cost >> 2 for cost in costs)
             return tokens << 2 | costs[0] & 2 | costs[-1] & 1
-        return self._counted_once(chunk, left, right)
+        return self._cached_cost(chunk, left, right)
 
-    def _counted(self, chunk: str, left: int, right: bool) -> int:
+    def _cost(self, chunk: str, left: int, right: bool) -> int:
         """Compute the cost of a chunk without blanks."""
         plain = _PLAIN_WORD.fullmatch(chunk)
         if plain is not None:
             capital, small, sign = plain.groups()
-            tokens = self._word(
+            tokens = self._cached_tokens(
                 f"{self._shift if capital else ''}{self._begin}{capital.lower()}{small}{self._end}"
             )
             if not sign:
                 return tokens << 2 | 3
-            tokens += self._word(sign + self._end if right else sign)
+            tokens += self._cached_tokens(sign + self._end if right else sign)
             return tokens << 2 | 2 | right
 
         # A tab before the chunk keeps ctok from treating it as the start of a message. The tab is removed again.

@@ -93,9 +93,8 @@ def sizes_between(separator: int, buffer: Any) -> list[int]:
     return [(after - before) // _WIDTH - 1 for before, after in pairwise([*places, len(written)])]
 
 
-_ALONE: Final = (
-    131_072  # code points that one thread counts about as fast as two, which take time to start
-)
+# Code points that one thread counts about as fast as two, which take time to start.
+_ALONE: Final = 131_072
 _MOST_THREADS: Final = 8
 
 
@@ -159,9 +158,9 @@ _SEPARATES = 1_000_000
 CountMany = Callable[[Sequence[str]], list[int]]
 _is_usable = True
 # By encoding: the characters counted so far, and gigatoken's tokenizer.
-_counted: Counter[str] = Counter()
-_loaded: dict[str, CountMany | None] = {}
-_loading = ForkSafeLock()
+_characters: Counter[str] = Counter()
+_tokenizers: dict[str, CountMany | None] = {}
+_lock = ForkSafeLock()
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
@@ -172,9 +171,9 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
     >>> for_work("o200k_base", 11) is None
     True
     """
-    _counted[name] += characters
-    worth = max(characters, ahead) >= WORTH_LOADING or _counted[name] >= _EARNED
-    if (worth or name in _loaded) and characters >= LEAST:
+    _characters[name] += characters
+    worth = max(characters, ahead) >= WORTH_LOADING or _characters[name] >= _EARNED
+    if (worth or name in _tokenizers) and characters >= LEAST:
         return accelerated(name)
     return None
 
@@ -193,10 +192,10 @@ def accelerated(name: str) -> CountMany | None:
     RuntimeWarning
         Once per encoding, if the installed tokenizer fails its test.
     """
-    with _loading:
-        if name not in _loaded:
-            _loaded[name] = _load_tested(name)
-        return _loaded[name]
+    with _lock:
+        if name not in _tokenizers:
+            _tokenizers[name] = _load_tested(name)
+        return _tokenizers[name]
 
 
 def _start_anew() -> None:
@@ -204,8 +203,8 @@ def _start_anew() -> None:
     global _is_usable
     _pool.cache_clear()
     _is_usable = _PACKAGE not in sys.modules
-    _counted.clear()
-    _loaded.clear()
+    _characters.clear()
+    _tokenizers.clear()
 
 
 if hasattr(os, "register_at_fork"):

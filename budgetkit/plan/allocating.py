@@ -74,7 +74,7 @@ def allocate_in_order(
     lines = budget.allocation_order
     is_together = budget.pool == "together"
 
-    def wanted(section: str) -> Any:
+    def capped_demand(section: str) -> Any:
         """Return a section's demand, up to its cap."""
         cap = caps[section]
         return demand[section] if cap is None else least(demand[section], cap)
@@ -82,36 +82,37 @@ def allocate_in_order(
     # The tokens left in the window and in the shared pool.
     remaining: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    # The floor of each section that has one, up to its demand and its cap, and the sums of these floors: of all
+    # The floor of each section that has one, up to its demand and its cap. The sums of these floors are those of the
     # sections still to be allocated, and of the uncapped sections among them.
     floors: dict[str, Any] = {
-        a.section: least(sections.floor_of(a, floor), wanted(a.section))
+        a.section: least(sections.floor_of(a, floor), capped_demand(a.section))
         for a, _, floor, _ in lines
         if floor
     }
-    waiting: Any = sum(floors.values())
-    waiting_uncapped: Any = sum([floor for s, floor in floors.items() if caps[s] is None])
-    weighted = [a for a, *_ in lines if a.weight]
+    later_floors: Any = sum(floors.values())
+    later_uncapped_floors: Any = sum([floor for s, floor in floors.items() if caps[s] is None])
+    later_weighted = [a for a, *_ in lines if a.weight]
 
     for allocation, own_cap, _, held_tokens in lines:
         cap: Any = own_cap
         asks = demand[allocation.section]
         floor = floors.get(allocation.section, 0)
         # 1. The section may take everything left, less the floors of later sections, plus its own reserve.
-        waiting = waiting - floor
-        limit = remaining - waiting + held_tokens
+        later_floors = later_floors - floor
+        limit = remaining - later_floors + held_tokens
         # 2. Without a cap, it may take no more than the shared pool has. If the sections without a cap share the pool,
         # the floors of later sections stay in it.
         if cap is None and budget.pool != "open":
-            waiting_uncapped = waiting_uncapped - floor
-            limit = least(limit, pool - waiting_uncapped if is_together else pool)
+            later_uncapped_floors = later_uncapped_floors - floor
+            limit = least(limit, pool - later_uncapped_floors if is_together else pool)
         # 3. With a weight, it may take its floor, its own reserve and its part of the remaining tokens. Tokens that
         # another weighted section does not want are divided among the remaining sections; a deficit is not divided.
         if allocation.weight:
-            weighted.remove(allocation)
+            later_weighted.remove(allocation)
             free = limit - floor - held_tokens
             others = [
-                (a.weight, most(wanted(a.section) - floors.get(a.section, 0), 0)) for a in weighted
+                (a.weight, most(capped_demand(a.section) - floors.get(a.section, 0), 0))
+                for a in later_weighted
             ]
             part = least(free, by_weight(free, allocation.weight, others))
             limit = floor + held_tokens + part

@@ -399,7 +399,7 @@ def _tidy(index: pd.DataFrame, columns: Columns, **more: Any) -> pd.DataFrame:
 
 
 def _index(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the index as a frame; a demand with unclear names is rejected."""
+    """Return the index as a frame, and reject ambiguous names."""
     if len({*map(str, frame.columns)}) < frame.shape[1]:
         raise ValueError("Two columns of demands have the same name. Add them up, or rename one.")
     if taken := [name for name in frame.index.names if name in _COLUMNS]:

@@ -140,9 +140,10 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     if columns.is_grouped and choice.drop_orphans():
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
-    # Only after all allocations is it known whether the pool or the window was full.
+    # A plan without items is made again from its demands (`Plan.contents`).
     replan = partial(fit, cut=cut) if len(columns) else allocate
     plan = Plan(budget, grants, Decisions(columns, choice.item_columns, choice.cuts), replan)
+    # Only after all allocations is it known whether the pool or the window was full.
     if budget.pool != "open":
         choice.settle(plan.free)
     return raise_if_overrun(plan)

@@ -164,8 +164,8 @@ def test_a_full_disk_changes_no_count_of_the_fast_extra() -> None:
 
     def count() -> None:
         memory("cl100k_base").forget()
-        speed._counted.clear()
-        speed._loaded.clear()
+        speed._characters.clear()
+        speed._tokenizers.clear()
         speed._is_usable = (
             True  # a forked child loads nothing; this one stands for a process of its own
         )

@@ -35,11 +35,11 @@ def by_tiktoken(name: str, text: str) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def nothing_counted_before() -> Iterator[None]:
-    speed._counted.clear()
-    speed._loaded.clear()
+    speed._characters.clear()
+    speed._tokenizers.clear()
     yield
-    speed._counted.clear()
-    speed._loaded.clear()
+    speed._characters.clear()
+    speed._tokenizers.clear()
 
 
 def test_the_golden_counts_are_tiktokens() -> None:

@@ -117,7 +117,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     tiling = reconstructed._Tiling("3.0")
     text = " ".join(f"w{number}-x" for number in range(2_000))
     assert tiling.count(text) == public(text, "3.0")
-    remembered = (tiling._seamed, tiling._counted_once, tiling._word)
+    remembered = (tiling._cached_unit, tiling._cached_cost, tiling._cached_tokens)
     assert all(memory.cache_info().currsize <= 100 for memory in remembered)
 
 

@@ -109,9 +109,10 @@ def declaration(tools: Sequence[Schema]) -> str:
     for tool in tools:
         if description := unwrapped(tool).get("description"):
             lines.append(f"// {description}")
-        takes = "\n".join(["_: {", *_members(parameters_of(tool), 0), "}"])
-        if not properties_of(parameters_of(tool)):
-            takes = ""
+        parameters = parameters_of(tool)
+        takes = ""
+        if properties_of(parameters):
+            takes = "\n".join(["_: {", *_members(parameters, 0), "}"])
         lines += [f"type {tool_name(tool)} = ({takes}) => any;", ""]
     return "\n".join([*lines, "} // namespace functions"])
 

@@ -51,17 +51,17 @@ def without_empty(**fields: Any) -> Data:
     return {name: value for name, value in fields.items() if value}
 
 
-def filled(template: Raw, values: Raw) -> Data:
+def fill_template(template: Raw, values: Raw) -> Data:
     """Return a template with its names in braces replaced by values.
 
     Fields without a value are left out.
 
-    >>> filled({"type": "file", "file": {"name": "{name}", "data": "{data}"}}, {"name": "a.pdf"})
+    >>> fill_template({"type": "file", "file": {"name": "{name}", "data": "{data}"}}, {"name": "a.pdf"})
     {'type': 'file', 'file': {'name': 'a.pdf'}}
     """
     fields: Data = {}
     for name, inner in template.items():
-        value = filled(inner, values) if isinstance(inner, Mapping) else inner
+        value = fill_template(inner, values) if isinstance(inner, Mapping) else inner
         if isinstance(inner, str) and inner.startswith("{"):
             value = values.get(inner[1:-1])
         if value is not None:

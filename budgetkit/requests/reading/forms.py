@@ -63,7 +63,7 @@ _ANTHROPIC: Mapping[str, str] = {
     "container_upload": "file_id",
 }
 #: Types of calls that the provider runs itself.
-_SERVED = ("server_tool_use", "mcp_tool_use", "mcp_call")
+_PROVIDER_CALLS = ("server_tool_use", "mcp_tool_use", "mcp_call")
 #: Types of items other than messages in a request to OpenAI Responses.
 _ITEMS = (
     "reasoning",
@@ -73,8 +73,8 @@ _ITEMS = (
     "additional_tools",
 )
 #: Endings of the types of items that are not part of the model's answer.
-_ANSWERS = ("_output", "_approval_response", "compaction", "compaction_summary")
-_ITEM_ENDINGS = ("_call", *_ANSWERS)
+_OUTSIDE_ANSWERS = ("_output", "_approval_response", "compaction", "compaction_summary")
+_ITEM_ENDINGS = ("_call", *_OUTSIDE_ANSWERS)
 _CHAT_PARTS = ("text", "image_url", "file", "input_audio")
 _ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 #: Fields of a message in a request to OpenAI Responses.
@@ -215,7 +215,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
             elif len(cut) > 1:
                 origins.append({**origin, "places": list(places), "part": part, "parts": len(cut)})
             else:
-                origins += _shared(origin, new)
+                origins += _part_origins(origin, new)
     pair_results(read.messages, strict=True, pairing=pairing)
     messages = []
     for raw, origin in zip(read.messages, origins, strict=True):
@@ -229,7 +229,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     return messages
 
 
-def _shared(origin: Data, number: int) -> list[Data]:
+def _part_origins(origin: Data, number: int) -> list[Data]:
     """Return the origins of several messages from the same records.
 
     The first message has all records. The origin of a single message is not marked as a part.
@@ -248,7 +248,7 @@ def _is_answer(message: Message) -> bool:
     return (
         origin.get("form") == "responses"
         and message.role in ("assistant", "tool")
-        and not any(str(r.get("type")).endswith(_ANSWERS) for r in origin["records"])
+        and not any(str(r.get("type")).endswith(_OUTSIDE_ANSWERS) for r in origin["records"])
     )
 
 
@@ -270,7 +270,9 @@ def join_answers(messages: Sequence[Message]) -> list[Message]:
         if len(answer) > 1 and records:  # they may have been read one by one
             answer = read_form(records, "responses", Pairing())
         if len(answer) > 1 and any(record.get("type") == "reasoning" for record in records):
-            origins = _shared({"form": "responses", "records": records, "whole": True}, len(answer))
+            origins = _part_origins(
+                {"form": "responses", "records": records, "whole": True}, len(answer)
+            )
             answer = [
                 Message({**message.raw, ORIGIN: origin})
                 for message, origin in zip(answer, origins, strict=True)
@@ -279,13 +281,15 @@ def join_answers(messages: Sequence[Message]) -> list[Message]:
     return joined
 
 
-def served_calls(raw: Raw) -> set[str]:
+def provider_call_ids(raw: Raw) -> set[str]:
     """Return the ids of a record's calls that the provider runs itself.
 
     An answer that paused at such a call is sent back without the result.
     """
     records = (origin_of(raw) or {}).get("records", ())
-    return {str(b.get("id")) for r in records for b in _blocks(r) if b.get("type") in _SERVED}
+    return {
+        str(b.get("id")) for r in records for b in _blocks(r) if b.get("type") in _PROVIDER_CALLS
+    }
 
 
 def compacted_form(raw: Raw) -> str | None:

@@ -44,7 +44,7 @@ _ANTHROPIC_BLOCKS = (
 )
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 _READ_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
-# The system text of the formats with content parts.
+# Paths of the system text in formats with content parts.
 _SYSTEM = "system|systemInstruction.parts|system_instruction.parts"
 # Paths of the parts in a message, an item or a result.
 _INNER = (
@@ -140,10 +140,14 @@ def provider_request(
     objects = objects_in(records)
     parts = [*_parts([*records, *objects_in(value_at(raw, _SYSTEM))])]
 
-    # objects of each kind, and their fields that are read or add no tokens
-    checked = [
+    # objects of each kind, and the names of the fields that are read or add no tokens; other fields are uncounted
+    sources = [
         ("field", [raw], row["fields"]),
-        ("message field", [sent for sent in objects if "role" in sent], row["message_fields"]),
+        (
+            "message field",
+            [record for record in objects if "role" in record],
+            row["message_fields"],
+        ),
         (
             "model field",
             [as_object(raw.get("additionalModelRequestFields"))],
@@ -151,12 +155,12 @@ def provider_request(
         ),
     ]
     part_fields = table["part_fields"]
-    checked += [
+    sources += [
         ("part field", [part], part_fields.get(kind, part_fields["text"]))
         for part in parts
         if (kind := text_or_empty(part.get("type"))) in part_fields or "text" in part
     ]
-    for label, holders, names in checked:
+    for label, holders, names in sources:
         known = names.split()
         uncounted += [
             f"{label} {name}"
@@ -247,8 +251,7 @@ def _message_records(raw: Raw, shape: str) -> list[Any]:
     """Return a request's messages as a list.
 
     In the formats of Responses and Gemini, a plain text becomes a message. Anthropic's messages start with the newest
-    summary that the provider wrote. Gemini's media resolution is copied to each
-    part that has none.
+    summary that the provider wrote. Gemini's media resolution is copied to each part that has none.
     """
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     records = [] if value is None else [value]

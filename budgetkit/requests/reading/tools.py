@@ -22,7 +22,7 @@ from typing import Any
 from budgetkit.budget import brief
 from budgetkit.budget.errors import wrong_kind
 from budgetkit.message import Data
-from budgetkit.requests.reading.formats import filled, format_table, holds, value_at
+from budgetkit.requests.reading.formats import fill_template, format_table, holds, value_at
 from budgetkit.requests.reading.parts import as_list, objects_in
 
 Schema = Mapping[str, Any]
@@ -41,9 +41,8 @@ _NO_TOOLS = {"cachePoint"}
 _DEFINITIONS = ("definitions", "$defs")
 _CHOICES = ("anyOf", "any_of", "oneOf", "allOf")
 _WITH_TEXT = {"properties", "items", "description", "enum"}
-_MOST_VALUES = (
-    20_000  # inserted for references; definitions that refer to each other double at every step
-)
+# Values inserted for references. Definitions that refer to each other double at every step.
+_MOST_VALUES = 20_000
 _DEEPEST_SCHEMA = 100
 # Fields that identify an entry without a name as a function.
 _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
@@ -153,7 +152,7 @@ def write_tools(entries: Iterable[Schema], form: str) -> tuple[list[Data], list[
                 written.append(dict(tool))
                 continue
             fields = {**unwrapped(tool), "schema": parameters_of(tool) or {"type": "object"}}
-            tool = {**row["own"], **filled(row["template"], fields)}
+            tool = {**row["defaults"], **fill_template(row["template"], fields)}
             (declared if form == "gemini" else written).append(tool)
     if declared:
         written.append({"functionDeclarations": declared})
@@ -254,7 +253,9 @@ def _with_schema_as(tool: Schema, field: str) -> Data:
     The schema is the tool's "inputSchema", without Converse's wrapping. A missing field is left out.
     """
     template = {"name": "{name}", "description": "{description}", field: "{schema}"}
-    return filled(template, {**tool, "schema": value_at(tool, "inputSchema.json|inputSchema")})
+    return fill_template(
+        template, {**tool, "schema": value_at(tool, "inputSchema.json|inputSchema")}
+    )
 
 
 def _builtin(tool: Schema) -> str:

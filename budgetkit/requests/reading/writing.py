@@ -34,7 +34,7 @@ from budgetkit.message import (
     Raw,
     ToolCall,
 )
-from budgetkit.requests.reading.formats import filled, format_table, value_at
+from budgetkit.requests.reading.formats import fill_template, format_table, value_at
 from budgetkit.requests.reading.forms import (
     BYTES,
     Form,
@@ -47,7 +47,7 @@ from budgetkit.requests.reading.parts import as_list, objects_in, sorted_part
 from budgetkit.requests.reading.request import parsed
 
 #: The text sent in place of a file, recording or encrypted text that a format cannot hold.
-LOST = "[a part is left out, because this format cannot hold it]"
+OMISSION = "[a part is left out, because this format cannot hold it]"
 # Fields that differ between formats.
 _FORM_FIELDS = {"reasoning_content", "tool_calls"}
 # Fields of messages read from other formats that OpenAI's chat format does not have.
@@ -385,7 +385,7 @@ def _parts_to_send(message: Message) -> list[Raw]:
         url = f"data:image/{kind};base64,{image}" if kind else image
         parts.append({"type": "image_url", "image_url": {"url": url}})
     if message.raw.get("audio"):  # of an answer of OpenAI
-        text = value_at(message.raw, "audio.transcript") or LOST
+        text = value_at(message.raw, "audio.transcript") or OMISSION
         parts.append({"type": "text", "text": text})
     # A part without the key "text" is sent, such as an image.
     return [part for part in parts if "text" not in part or str(part["text"] or "").strip()]
@@ -435,17 +435,17 @@ def _media(part: Raw, form: str) -> Data:
     A note replaces a file, recording or encrypted text that the format cannot hold. Any other part is unchanged.
     """
     if "encrypted_content" in part:
-        return {"type": "text", "text": LOST}
+        return {"type": "text", "text": OMISSION}
     table = format_table("media")
-    data, address, mime, name, kind = (value_at(part, path) for path in table["paths"])
+    data, address, mime, name, short_type = (value_at(part, path) for path in table["paths"])
     if not isinstance(data or address, str) or part.get("type") in table["unchanged"].get(form, ()):
         return dict(part)
     header, has_header, encoded = str(data or "").rpartition(";base64,")
     is_image = part.get("type") == "image_url"
     if is_image and not has_header:
         address, encoded = data, ""
-    if kind:
-        mime = f"audio/{kind}" if "input_audio" in part else guess_type(f"a.{kind}")[0]
+    if short_type:
+        mime = f"audio/{short_type}" if "input_audio" in part else guess_type(f"a.{short_type}")[0]
     guess = header.removeprefix("data:") or guess_type(str(name))[0] or "application/pdf"
     mime = str(mime or guess)
     values = {
@@ -460,12 +460,14 @@ def _media(part: Raw, form: str) -> Data:
         "image": data,
         "detail": value_at(part, "image_url.detail"),
     }
-    sort = "image" if is_image else mime.partition("/")[0 if mime.startswith("audio") else 2]
+    medium = "image" if is_image else mime.partition("/")[0 if mime.startswith("audio") else 2]
     if not encoded:
-        sort = f"{sort} address" if is_image or str(address).startswith("http") else ""
-    templates = {**table["sorts"].get("any" if encoded else "", {}), **table["sorts"].get(sort, {})}
-    lost = dict(part) if is_image else {"type": "text", "text": LOST}
-    return filled(templates[form], values) if form in templates else lost
+        medium = f"{medium} address" if is_image or str(address).startswith("http") else ""
+    templates = table["templates"].get(medium, {})
+    if encoded:
+        templates = table["templates"]["any"] | templates
+    fallback = dict(part) if is_image else {"type": "text", "text": OMISSION}
+    return fill_template(templates[form], values) if form in templates else fallback
 
 
 def _call_id(id: str) -> str:
@@ -486,7 +488,7 @@ def _call_block(call: ToolCall, form: str) -> Data:
         "arguments": call.arguments,
         "values": values if isinstance(values, Mapping) else {"value": values},
     }
-    return filled(format_table("written")["calls"][form], fields)
+    return fill_template(format_table("templates")["calls"][form], fields)
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
@@ -506,7 +508,7 @@ def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data
         "failed": failed or None,
         "status": "error" if failed else None,
     }
-    return filled(format_table("written")["results"][form], fields)
+    return fill_template(format_table("templates")["results"][form], fields)
 
 
 def _must_merge(before: Raw, record: Raw, form: str) -> bool:
