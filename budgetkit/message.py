@@ -171,7 +171,7 @@ class Message:
             )
         for part in content if isinstance(content, list | tuple) else ():
             kind = part.get("type") if isinstance(part, Mapping) else part
-            if not isinstance(kind, str | None):
+            if part is None or not isinstance(kind, str | None):
                 raise ValueError(
                     wrong_kind(f"part of {what}", part, "a string, or an object with a type")
                 )
