@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -209,18 +210,13 @@ def test_a_cost_without_all_prices_is_refused(measure: Any) -> None:
 
 def test_a_sensitivity_bills_a_cache_of_an_hour_at_its_own_price() -> None:
     made, name = conversations(4), "claude-haiku-4-5"
-    named, given = (
-        bk.deciding.sensitivity(
-            made,
-            TIGHT,
-            {"output": [100]},
-            "cost",
-            prices=prices,
-            cache=bk.cost.CACHES["anthropic-1h"],
-        )
-        for prices in (name, bk.cost.prices(name, hour=True))
+    cache = replace(bk.cost.CACHES["anthropic-1h"], minimum=0)  # these prompts are short
+    of_hour, of_minutes = (bk.cost.prices(name, hour=hour) for hour in (True, False))
+    named, right, low = (
+        bk.deciding.sensitivity(made, TIGHT, {"output": [100]}, "cost", prices=prices, cache=cache)
+        for prices in (name, of_hour, of_minutes)
     )
-    assert named["mean"].tolist() == given["mean"].tolist()
+    assert named["mean"].tolist() == right["mean"].tolist() > low["mean"].tolist()
 
 
 @pytest.mark.parametrize(
