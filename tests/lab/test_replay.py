@@ -528,7 +528,8 @@ def test_compaction_pays_for_itself_after_k_turns() -> None:
 def test_a_compacted_prompt_is_priced_below_the_step_that_the_long_one_is_above() -> None:
     """k* = (300k * .5 + 2k * 9 + 20k * (2.5 - .25)) / (300k * .5 - 20k * .25) = 213 / 145."""
     doubled = Price(1, ((272_000, 2.0),))
-    tiered = Prices("steps", *(doubled.times(price) for price in (2.5, 4.5, 0.25, 2.5)))
+    new, answer, read, write = (doubled.times(price) for price in (2.5, 4.5, 0.25, 2.5))
+    tiered = Prices("steps", new, answer, read, write)
     turns = compaction_turns(300_000, 20_000, 300_000, 2_000, tiered)
     assert turns == pytest.approx(213 / 145)
 
