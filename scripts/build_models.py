@@ -169,14 +169,14 @@ LEFT_OUT = re.compile(
     r"vibe-cli|deep-research.*preview|streaming|grok-4.20-(beta|experimental|0309-)|gv2|customtools|contributor"
 )
 _MINIMAX = "Vercel's list of models, as genai-prices 0.2.3, minimax/MiniMax-M2; litellm 1.110.2 has another window"
-_FAST = "MiniMax's list of models, as genai-prices 0.2.3, minimax/MiniMax-{}-highspeed; litellm has another window"
-_TOTAL = "litellm 1.110.2, {}; azure/{} accepts at most 922,000 of input"
+_HIGHSPEED = "MiniMax's list of models, as genai-prices 0.2.3, minimax/MiniMax-{}-highspeed; litellm has another window"
+_AZURE = "litellm 1.110.2, {}; azure/{} accepts at most 922,000 of input"
 #: What is known better than by a registry, and where that was read.
 CORRECTED: dict[str, dict[str, object]] = {
-    "gpt-5.4": {"source": _TOTAL.format("gpt-5.4", "gpt-5.4")},
-    "gpt-5.4-pro": {"source": _TOTAL.format("gpt-5.4-pro", "gpt-5.4-pro")},
-    "gpt-5.5": {"source": _TOTAL.format("gpt-5.5", "gpt-5.5")},
-    "gpt-5.5-pro": {"source": _TOTAL.format("gpt-5.5-pro", "gpt-5.5")},
+    "gpt-5.4": {"source": _AZURE.format("gpt-5.4", "gpt-5.4")},
+    "gpt-5.4-pro": {"source": _AZURE.format("gpt-5.4-pro", "gpt-5.4-pro")},
+    "gpt-5.5": {"source": _AZURE.format("gpt-5.5", "gpt-5.5")},
+    "gpt-5.5-pro": {"source": _AZURE.format("gpt-5.5-pro", "gpt-5.5")},
     "gemini-2.5-pro": {"ends": "2026-12-01"},
     "gemini-2.5-flash": {"ends": "2026-12-01"},
     "gpt-4o": {"ends": "2027-01-14"},
@@ -195,14 +195,14 @@ CORRECTED: dict[str, dict[str, object]] = {
     },
     "MiniMax-M2": {"window": 204800, "max_output": 131072, "source": _MINIMAX},
     "MiniMax-M2.1": {"window": 204800, "max_output": 131072, "source": _MINIMAX},
-    "MiniMax-M2.1-lightning": {"window": 204800, "source": _FAST.format("M2.1")},
+    "MiniMax-M2.1-lightning": {"window": 204800, "source": _HIGHSPEED.format("M2.1")},
     "MiniMax-M2.5": {
         "window": 204800,
         "max_output": 131072,
         "source": "Novita's list of models, as genai-prices 0.2.3, novita/minimax/minimax-m2.5; litellm 1.110.2, "
         "minimax/MiniMax-M2.5, has another window",
     },
-    "MiniMax-M2.5-lightning": {"window": 204800, "source": _FAST.format("M2.5")},
+    "MiniMax-M2.5-lightning": {"window": 204800, "source": _HIGHSPEED.format("M2.5")},
     "codestral-latest": {
         "window": 256000,
         "source": "Mistral, Models, as genai-prices 0.2.3, mistral/codestral; litellm 1.110.2 has 128,000",

@@ -278,7 +278,7 @@ def test_a_bill_of_other_types_is_read_again(cache: Path, field: str, value: str
     cache.write_text(re.sub(f'"{field}": [^,}}\\]]+', f'"{field}": {value}', bills))
     assert run(["sessions", "--folder", str(cache.parent.parent / "sessions")]) == 0
     assert _requests(cache) == [3]
-    assert cache.read_text() == bills or value == '"12"'
+    assert cache.read_text() == bills
 
 
 @pytest.mark.parametrize("number", [1000.5, "many", True], ids=str)

@@ -306,7 +306,7 @@ TAKING_MESSAGES: dict[str, Callable[[Any], object]] = {
 def test_no_error_or_warning_quotes_the_text_of_a_message(
     call: Callable[[Any], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In 0.3.0, `count_request` quoted a list of messages that it was given in place of a body."""
+    """`count_request` quoted a list of messages that it was given in place of a body."""
     for shape in SHAPES:
         for value in (shape, [shape], [user(shape)], [user([shape])]):
             with warnings.catch_warnings(record=True) as shown:

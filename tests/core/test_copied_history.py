@@ -329,7 +329,7 @@ def test_lines_of_an_answer_without_a_message_id_are_one_request(tmp_path: Path)
 
 
 def test_parallel_results_of_codex_are_counted_as_it_sends_them(tmp_path: Path) -> None:
-    """Until 0.4.0 they were counted as in OpenAI's chat format, which escapes letters beyond ASCII."""
+    """They were counted as in OpenAI's chat format, which escapes letters beyond ASCII."""
     text = "Прочитано: всё в порядке.\n" * 50
     asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}
     calls: list[dict[str, Any]] = [

@@ -269,7 +269,7 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
 
 
 async def no_text(_: list[Any]) -> None:
-    """Until 0.4.0 the model read "None" in place of the messages."""
+    """Return None, as a function does that forgets its return."""
 
 
 @pytest.mark.parametrize("write", [written, slowly, no_text, lambda _: None, lambda _: 3])

@@ -83,14 +83,20 @@ def test_a_conversation_of_its_own_is_cut_or_not() -> None:
     assert cut_share(swept, "window", "conversations")["cut_share"].tolist() == [1.0, 1.0]
 
 
-def test_a_level_of_the_index_named_as_a_column_is_refused() -> None:
-    for index, names, refusal in (
-        (pd.Index([0], name="section"), ["history"], "Index levels of demands are named like"),
-        (pd.Index([0]), ["history", "history"], "Two columns of demands have the same name"),
-    ):
-        demands = pd.DataFrame([[1] * len(names)], index, pd.Index(names))
-        with pytest.raises(ValueError, match=refusal):
-            bk.sweep(bk.Budget(10, (), [bk.Allocation("history")]), demands, window=[5, 10])
+@pytest.mark.parametrize(
+    ("level", "names", "refusal"),
+    [
+        ("section", ["history"], "Index levels of demands are named like"),
+        (None, ["history", "history"], "Two columns of demands have the same name"),
+    ],
+)
+def test_demands_with_a_name_twice_are_refused(
+    level: str | None, names: list[str], refusal: str
+) -> None:
+    index = pd.Index([0], name=level)
+    demands = pd.DataFrame([[1] * len(names)], index, pd.Index(names))
+    with pytest.raises(ValueError, match=refusal):
+        bk.sweep(bk.Budget(10, (), [bk.Allocation("history")]), demands, window=[5, 10])
 
 
 @pytest.mark.parametrize(

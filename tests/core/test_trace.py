@@ -434,7 +434,8 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         " with a type"),
     "part of null": (
         '[{"role": "user", "content": ["Hello", null]}]\n',
-        ", line 1, message 1: Invalid part of a user message: a value of type NoneType. Expected a string, or an object with a type"),
+        ", line 1, message 1: Invalid part of a user message: a value of type NoneType. Expected a string, or an object"
+        " with a type"),
     "content of a number": ('[{"role": "user", "content": 7}]\n',
                             ", line 1, message 1: Invalid content of a user message: .* Expected a string, a list"),
     "tool calls of text": (

@@ -277,8 +277,9 @@ sentences = st.lists(
 @given(
     sentences, st.lists(st.integers(0, 120), min_size=1, max_size=8), st.sampled_from([7, 4_096])
 )
-def test_sentences_begin_and_end_where_they_did(text: str, places: list[int], chunk: int) -> None:
-    """Whatever was asked before."""
+def test_a_sentence_has_the_same_ends_whatever_was_asked_before(
+    text: str, places: list[int], chunk: int
+) -> None:
     with mock.patch.object(boundaries, "_CHUNK", chunk):
         asked = Boundaries(text)
         for place in places:

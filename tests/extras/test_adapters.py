@@ -269,7 +269,7 @@ def test_langchain_every_block_is_counted(block: dict[str, Any]) -> None:
         {"additional_kwargs": {"reasoning_content": LONG}},
         {"invalid_tool_calls": [{"name": "look", "args": LONG, "id": "a", "error": "No JSON"}]},
     ],
-    ids=[*"rc"],
+    ids=["reasoning", "invalid call"],
 )
 def test_langchain_what_stands_beside_the_content_is_counted(beside: dict[str, Any]) -> None:
     messages = pytest.importorskip("langchain_core.messages")
@@ -298,7 +298,7 @@ def test_langchain_a_search_result_is_counted_and_shortened() -> None:
         {"type": "video", "url": "https://one.example/ada.mp4"},
         {"type": "document", "source": {"type": "base64", "data": DATA}},
     ],
-    ids=[*"mvud"],
+    ids=["media", "video", "link to a video", "document"],
 )
 def test_langchain_a_file_is_sent_with_a_warning(file: dict[str, Any]) -> None:
     messages = pytest.importorskip("langchain_core.messages")
@@ -357,7 +357,7 @@ def test_openai_agents_every_item_is_counted(items: list[dict[str, Any]]) -> Non
         {"type": "image_generation_call", "id": "i", "result": DATA},
         {"type": "item_reference", "id": "m"},
     ],
-    ids=[*"dugr"],
+    ids=["data", "link", "generated image", "reference"],
 )
 def test_openai_agents_a_file_is_sent_with_a_warning(item: dict[str, Any]) -> None:
     with pytest.warns(UserWarning, match="Only the provider can count"):

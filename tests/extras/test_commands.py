@@ -153,14 +153,12 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="the system has no such device")
 @pytest.mark.parametrize(
-    "words",
-    [["count"], ["check", "-b", "chat", "--window", "8000", "--prompt"]],
-    ids=["count", "prompt"],
+    "command",
+    ["count /dev/zero", "check -b chat --window 8000 --prompt system=/dev/zero"],
 )
-def test_a_device_is_no_file(words: list[str], capsys: Captured) -> None:
+def test_a_device_is_not_read(command: str, capsys: Captured) -> None:
     """It never ends."""
-    source = "system=/dev/zero" if "--prompt" in words else "/dev/zero"
-    assert run([*words, source]) == 2
+    assert run(command.split()) == 2
     assert "Not a file: /dev/zero. Pass the path of a file." in capsys.readouterr().err
 
 

@@ -181,18 +181,24 @@ def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decid
     assert least < accuracy.buffer_for(enough, 4_096).share
 
 
-def test_documents_without_sources_carry_no_smaller_risk_either_and_the_interval_holds_the_share() -> (
-    None
-):
-    exact = np.random.default_rng(0).integers(80, 120, 400)
-    errors = pd.DataFrame({"counter": "mine", "exact": exact, "estimate": 100})
-    rare = accuracy.buffer_for(errors, 1_000, risk=0.001)
+EXACT = np.random.default_rng(0).integers(80, 120, 400)
+WITHOUT_SOURCES = pd.DataFrame({"counter": "mine", "exact": EXACT, "estimate": 100})
+
+
+def test_a_smaller_risk_than_documents_without_sources_carry_is_said() -> None:
+    rare = accuracy.buffer_for(WITHOUT_SOURCES, 1_000, risk=0.001)
     assert rare.warning == "a promise at 0.1 % risk needs 999 documents, but there are 400"
-    assert accuracy.buffer_for(errors, 1_000).warning == ""
-    for risk in (1e-6, 0.001, 0.05, 0.5):
-        buffer = accuracy.buffer_for(errors, 1_000, risk=risk)
-        assert buffer.low <= buffer.share <= buffer.high
-    assert accuracy.buffer_for(errors.assign(exact=0), 1_000).share == 0
+    assert accuracy.buffer_for(WITHOUT_SOURCES, 1_000).warning == ""
+
+
+@pytest.mark.parametrize("risk", [1e-6, 0.001, 0.05, 0.5])
+def test_the_interval_of_a_buffer_holds_its_share(risk: float) -> None:
+    buffer = accuracy.buffer_for(WITHOUT_SOURCES, 1_000, risk=risk)
+    assert buffer.low <= buffer.share <= buffer.high
+
+
+def test_documents_of_no_tokens_need_no_buffer() -> None:
+    assert accuracy.buffer_for(WITHOUT_SOURCES.assign(exact=0), 1_000).share == 0
 
 
 @pytest.mark.parametrize(
@@ -202,8 +208,11 @@ def test_errors_without_a_number_in_each_row_are_refused(wrong: dict[str, Any]) 
     errors = pd.DataFrame({"counter": "mine", "exact": [100] * 40, "estimate": 100}).assign(**wrong)
     with pytest.raises(ValueError, match="Invalid errors. Pass the columns exact and estimate"):
         accuracy.buffer_for(errors, 1_000)
+
+
+def test_a_risk_that_is_a_text_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Invalid risk '0\.05'\. Pass a probability"):
-        accuracy.buffer_for(errors.assign(exact=1, estimate=1), 1_000, risk="0.05")  # type: ignore[arg-type]
+        accuracy.buffer_for(WITHOUT_SOURCES, 1_000, risk="0.05")  # type: ignore[arg-type]
 
 
 def test_a_smaller_risk_than_the_sources_carry_is_said() -> None:

@@ -600,14 +600,14 @@ def with_typed_prices() -> ConversationExplorer:
     return explorer
 
 
-def with_an_hour(cache: str = "anthropic-1h", **given: Any) -> ConversationExplorer:
-    model = "claude-haiku-4-5"
+def with_an_hour(cache: str = "anthropic-1h", prices: str | None = None) -> ConversationExplorer:
     explorer = ConversationExplorer(
         "support-chat",
         policies=["summarise"],
         window=8_192,
         cache=cache,
-        **given | {"model": model},
+        model="claude-haiku-4-5",
+        prices=prices,
     )
     if cache != "anthropic-1h":
         explorer.set(lifetime="1 hour")

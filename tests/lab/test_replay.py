@@ -522,14 +522,16 @@ def test_compaction_pays_for_itself_after_k_turns() -> None:
     """P15: k* = (2,000 * 15 + 20,000 * (3.75 - .3)) / (100,000 * .3 - 20,000 * .3) = 99,000 / 24,000."""
     assert compaction_turns(100_000, 20_000, 0, 2_000, CLAUDE) == pytest.approx(4.125)
     assert compaction_turns(20_000, 20_000, 0, 2_000, CLAUDE) is None
-    # The compacted prompt lies below the price step: (300k * .5 + 2k * 9 + 20k * (2.5 - .25)) / (300k * .5 - 20k * .25)
-    step = ((272_000, 2.0),)
-    tiered = [Price(1, step).times(price) for price in (2.5, 4.5, 0.25, 2.5)]
-    new, answer, read, write = tiered
-    dear = Prices("steps", new, answer, read, write)
-    turns = compaction_turns(300_000, 20_000, 300_000, 2_000, dear)
-    assert turns == pytest.approx(213 / 145)
     assert compaction_turns(100_000, 20_000, 0, 2_000, bk.cost.prices("no such model")) is None
+
+
+def test_a_compacted_prompt_is_priced_below_the_step_that_the_long_one_is_above() -> None:
+    """k* = (300k * .5 + 2k * 9 + 20k * (2.5 - .25)) / (300k * .5 - 20k * .25) = 213 / 145."""
+    doubled = Price(1, ((272_000, 2.0),))
+    new, answer, read, write = (doubled.times(price) for price in (2.5, 4.5, 0.25, 2.5))
+    tiered = Prices("steps", new, answer, read, write)
+    turns = compaction_turns(300_000, 20_000, 300_000, 2_000, tiered)
+    assert turns == pytest.approx(213 / 145)
 
 
 def test_the_cost_of_a_replay_is_that_of_its_requests_answers_and_summaries() -> None:

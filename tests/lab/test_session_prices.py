@@ -287,14 +287,29 @@ def test_answers_of_geminis_batch_cost_half() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "priced_as"),
+    ("name", "listed", "note"),
     [
-        ("deepseek-chat-v3.1", "deepseek-chat"),
-        ("mistral-medium-3", "mistral-medium-3-5"),
+        ("anthropic/claude-4.6-sonnet-20260217", "claude-sonnet-4-6", "is a spelling"),
+        ("x-ai/grok-4.1-fast", "grok-4-1-fast", "is a spelling"),
+        ("databricks-claude-sonnet-4-5", "claude-sonnet-4-5", "is a spelling"),
+        ("mistral-large-latest", "mistral-large-2512", "is a spelling"),
+        ("mistral/mistral-medium", "mistral-medium-latest", "is a spelling"),
+        ("ministral-3b-latest", "ministral-3b-2512", "is a spelling"),
+        ("deepseek-chat-v3.1", "deepseek-chat", "is priced as deepseek-chat"),
+        ("mistral-medium-3", "mistral-medium-3-5", "is priced as mistral-medium-3-5"),
     ],
 )
-def test_a_price_of_another_name_is_said(name: str, priced_as: str) -> None:
-    assert f"is priced as {priced_as}" in bk.cost.prices(name).source
+def test_a_name_that_is_not_listed_has_the_price_of_its_model(
+    name: str, listed: str, note: str
+) -> None:
+    found = bk.cost.prices(name)
+    assert found.input == bk.cost.prices(listed).input is not None
+    assert note in found.source
+
+
+def test_a_fine_tuned_model_has_a_price_of_its_own() -> None:
+    assert bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input == bk.cost.Price(3.75)
+    assert bk.cost.prices("ft:no-such-model:org::id").input is None
 
 
 @pytest.mark.parametrize(
@@ -327,18 +342,6 @@ def test_the_seller_in_a_models_name_sets_the_price(name: str, seller: str) -> N
 )
 def test_a_seller_without_a_listed_price_is_named(name: str, place: str) -> None:
     assert bk.cost.prices(name).lacking == (f"the price of {place} itself",)
-
-
-@pytest.mark.parametrize(
-    ("name", "newest"),
-    [
-        ("mistral-large-latest", "mistral-large-2512"),
-        ("mistral/mistral-medium", "mistral-medium-latest"),
-        ("ministral-3b-latest", "ministral-3b-2512"),
-    ],
-)
-def test_mistrals_latest_models_have_their_own_prices(name: str, newest: str) -> None:
-    assert bk.cost.prices(name).input == bk.cost.prices(newest).input
 
 
 @pytest.mark.parametrize(

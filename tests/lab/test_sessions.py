@@ -190,23 +190,6 @@ def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_writ
     assert session_of(below).totals()["steps"] == 0
 
 
-@pytest.mark.parametrize(
-    ("router", "own"),
-    [
-        ("anthropic/claude-4.6-sonnet-20260217", "claude-sonnet-4-6"),
-        ("x-ai/grok-4.1-fast", "grok-4-1-fast"),
-        ("databricks-claude-sonnet-4-5", "claude-sonnet-4-5"),
-    ],
-)
-def test_a_name_that_a_router_writes_has_the_price_of_its_model(router: str, own: str) -> None:
-    dated = bk.cost.prices(router)
-    assert dated.input == bk.cost.prices(own).input is not None
-    assert "is a spelling" in dated.source
-    tuned = bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input
-    assert tuned == bk.cost.Price(3.75), "a fine-tuned model has a price of its own"
-    assert bk.cost.prices("ft:no-such-model:org::id").input is None
-
-
 def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:
     (row,) = made_up.compactions().to_dict("records")
     assert row["before"] > 155_000 > row["after"] > 70_000

@@ -197,19 +197,28 @@ def test_a_promise_names_the_conversations_that_it_rests_on_and_a_sum_its_turns(
     )
 
 
-def test_missing_numbers_are_no_proof_that_no_size_exists() -> None:
-    """Until 0.4.0 a frame with missing numbers, as pandas.concat makes it, "proved" that no window exists."""
-    budget = bk.Budget(8192, (), [bk.Allocation("history"), bk.Allocation("tools")])
-    chats = [pd.DataFrame({"history": [500]}), pd.DataFrame({"history": [300], "tools": [2000]})]
-    assert bk.deciding.solve(chats, budget, "window").value == 2300
-    wrong: list[Any] = [
-        pd.concat(chats),
-        [pd.concat(chats)],
-        {"history": float("nan")},
-        {"history": -1},
-    ]
-    for demands in [*wrong, {"history": 4.7}, {"history": "many"}]:
-        with pytest.raises(ValueError, match="Invalid demand of '(tools|history)'"):
-            bk.deciding.solve(demands, budget, "window")
-    with pytest.raises(ValueError, match="No demands"):
-        bk.deciding.solve(pd.DataFrame(), budget, "window")
+CHATS = [pd.DataFrame({"history": [500]}), pd.DataFrame({"history": [300], "tools": [2_000]})]
+HISTORY_AND_TOOLS = bk.Budget(8_192, (), [bk.Allocation("history"), bk.Allocation("tools")])
+
+
+def test_conversations_may_have_different_sections() -> None:
+    assert bk.deciding.solve(CHATS, HISTORY_AND_TOOLS, "window").value == 2_300
+
+
+@pytest.mark.parametrize(
+    ("demands", "problem"),
+    [
+        (pd.concat(CHATS), "Invalid demand of 'tools'"),
+        ([pd.concat(CHATS)], "Invalid demand of 'tools'"),
+        ({"history": float("nan")}, "Invalid demand of 'history'"),
+        ({"history": -1}, "Invalid demand of 'history'"),
+        ({"history": 4.7}, "Invalid demand of 'history'"),
+        ({"history": "many"}, "Invalid demand of 'history'"),
+        (pd.DataFrame(), "No demands"),
+    ],
+    ids=["missing", "missing in a list", "not a number", "negative", "fraction", "text", "none"],
+)
+def test_demands_that_are_no_whole_numbers_are_refused(demands: Any, problem: str) -> None:
+    """In 0.3.0 a frame with missing numbers, as pandas.concat makes it, "proved" that no window exists."""
+    with pytest.raises(ValueError, match=problem):
+        bk.deciding.solve(demands, HISTORY_AND_TOOLS, "window")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -192,8 +193,8 @@ def test_an_objective_may_be_bounded_by_another() -> None:
     bound = bk.deciding.tune(made, TIGHT, objective=["cost", "cut"], no_more=["cut"], **asked)
     assert free.best == {"history": "50"}
     assert bound.stays and bound.best == {"history": "no cap"}
-    named = bk.deciding.tune(made, TIGHT, objective="cost", no_more=["cut"], **asked)
-    assert named.stays and named.best == {"history": "no cap"}
+    only_bound = bk.deciding.tune(made, TIGHT, objective="cost", no_more=["cut"], **asked)
+    assert only_bound.stays and only_bound.best == {"history": "no cap"}
     with pytest.raises(LookupError, match="Unknown objective 'nonsense'"):
         bk.deciding.tune(made, TIGHT, objective="cost", no_more=["nonsense"], **asked)
 
@@ -207,31 +208,37 @@ def test_a_cost_without_all_prices_is_refused(measure: Any) -> None:
             measure(made, TIGHT, vary, "cost", prices=prices, cache=None)
 
 
-def test_a_cache_of_an_hour_is_billed_at_the_price_of_an_hour() -> None:
+def test_a_sensitivity_bills_a_cache_of_an_hour_at_its_own_price() -> None:
     made, name = conversations(4), "claude-haiku-4-5"
-    named, given = (
-        bk.deciding.sensitivity(
-            made,
-            TIGHT,
-            {"output": [100]},
-            "cost",
-            prices=prices,
-            cache=bk.cost.CACHES["anthropic-1h"],
-        )
-        for prices in (name, bk.cost.prices(name, hour=True))
+    cache = replace(bk.cost.CACHES["anthropic-1h"], minimum=0)  # these prompts are short
+    of_hour, of_minutes = (bk.cost.prices(name, hour=hour) for hour in (True, False))
+    named, right, low = (
+        bk.deciding.sensitivity(made, TIGHT, {"output": [100]}, "cost", prices=prices, cache=cache)
+        for prices in (name, of_hour, of_minutes)
     )
-    assert named["mean"].tolist() == given["mean"].tolist()
+    assert named["mean"].tolist() == right["mean"].tolist() > low["mean"].tolist()
 
 
-def test_without_an_objective_or_its_number_it_says_so() -> None:
-    made, vary = conversations(4), {"history": {"no cap": None, "50": 50}}
-    with pytest.raises(ValueError, match="No objective. Pass one of 'evidence'"):
-        bk.deciding.tune(made, TIGHT, vary, [])
-    with pytest.raises(ValueError, match="Missing prices for the objective 'cost'"):
-        bk.deciding.tune(made, TIGHT, vary, "cut", no_more=["cost"])
-    assert len(bk.deciding.tune(made, TIGHT, vary, ["cut", "cost"]).front) == 1
-    with pytest.raises(ValueError, match="return a number as the objective"):
-        bk.deciding.tune(made, TIGHT, vary, lambda _: float("nan"))
+@pytest.mark.parametrize(
+    ("aims", "problem"),
+    [
+        ({"objective": []}, "No objective. Pass one of 'evidence'"),
+        (
+            {"objective": "cut", "no_more": ["cost"]},
+            "Missing prices for the objective 'cost'",
+        ),
+        ({"objective": lambda _: float("nan")}, "return a number as the objective"),
+    ],
+)
+def test_tuning_without_a_number_to_compare_is_refused(aims: Any, problem: str) -> None:
+    vary = {"history": {"no cap": None, "50": 50}}
+    with pytest.raises(ValueError, match=problem):
+        bk.deciding.tune(conversations(4), TIGHT, vary, **aims)
+
+
+def test_without_prices_the_other_objective_decides() -> None:
+    vary = {"history": {"no cap": None, "50": 50}}
+    assert len(bk.deciding.tune(conversations(4), TIGHT, vary, ["cut", "cost"]).front) == 1
 
 
 def choices(seed: int, conversations: int, settings: int = 8, gain: float = 0.0) -> TuningResult:
